@@ -1,0 +1,197 @@
+# zbsolve. `make help` lists the targets; `make demo` is the place to start.
+#
+# Sources are found by their place in the tree, so a new file needs no line here. Optional parts are found by
+# compiling and linking them (.ci/parts): NAME=auto uses what links, NAME=1 must find it, NAME=0 leaves it out.
+
+ifeq ($(origin CC),default)
+CC = cc
+endif
+CFLAGS ?= -O2 -g
+PREFIX ?= /usr/local
+GLPK   ?= auto
+ZLIB   ?= auto
+CMOCKA ?= auto
+WERROR ?= 0
+FUZZ_SECONDS ?= 60
+BUILD  = build
+SAN    =
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+export CC CPPFLAGS CFLAGS LDFLAGS BUILD GLPK ZLIB CMOCKA
+
+# These targets build nothing themselves: they must work before there is anything to link, and demo and test
+# first fetch what is missing. So the parts are looked for only by the make that builds.
+OUTER = help demo test check-long asan tsan fuzz bench golden fmt fmt-check clean
+ifneq ($(filter-out $(OUTER),$(or $(MAKECMDGOALS),all)),)
+
+$(shell CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' \
+  GLPK='$(GLPK)' ZLIB='$(ZLIB)' CMOCKA='$(CMOCKA)' .ci/parts write '$(BUILD)/parts.mk')
+ifneq ($(.SHELLSTATUS),0)
+$(error a part that was asked for does not link)
+endif
+include $(BUILD)/parts.mk
+ifneq ($(PART_CJSON),yes)
+$(error cJSON is needed: apt-get install libcjson-dev (make demo and make test install it by themselves))
+endif
+
+ABSENT := $(if $(filter yes,$(PART_GLPK)),ilp/glpk_stub.c,ilp/glpk_solve.c) \
+          $(if $(filter yes,$(PART_ZLIB)),solver/io/gzip_stub.c,solver/io/gzip_zlib.c)
+LIB_SRC := $(filter-out solver/cli/main.c $(ABSENT), \
+             $(wildcard $(addsuffix /*.c,solver/model solver/exact solver/program solver/io solver/cli heuristic ilp)))
+CHECK_SRC    := $(wildcard tests/zbcheck*.c)
+SUPPORT_SRC  := $(filter-out $(CHECK_SRC),$(wildcard tests/*.c)) \
+                $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c))
+UNIT_SRC     := $(wildcard tests/unit/test_*.c)
+FUZZ_SRC     := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
+BENCH_SRC    := $(wildcard bench/*.c)
+
+object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+PROGRAMS := $(if $(wildcard solver/cli/main.c),$(BUILD)/zbsolve) $(if $(CHECK_SRC),$(BUILD)/zbcheck)
+UNITS    := $(if $(filter yes,$(PART_CMOCKA)),$(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%))
+REPLAYS  := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+FUZZERS  := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
+BENCHES  := $(BENCH_SRC:bench/%.c=$(BUILD)/bench/%)
+
+INCLUDE  = -I.
+WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(if $(filter 1,$(WERROR)),-Werror)
+SANITIZE = $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -pthread $(WARNINGS) $(SANITIZE) $(CPPFLAGS) $(CFLAGS)
+LIBS     = $(LIBS_GLPK) $(LIBS_ZLIB) $(LIBS_CJSON) -lm
+
+# V=1 shows the whole commands.
+Q   = $(if $(V),,@)
+say = $(if $(V),,@echo '  $(1)')
+
+# What the objects and the library were made with; written only when it changes, so that a change rebuilds them.
+record = $(shell mkdir -p '$(BUILD)')$(if $(call differs,$(strip $(2)),$(file <$(1))),$(file >$(1),$(strip $(2))))
+differs = $(if $(and $(findstring x$(1)x,x$(2)x),$(findstring x$(2)x,x$(1)x)),,yes)
+$(call record,$(BUILD)/flags,$(CC) $(ALL_CFLAGS) $(LDFLAGS))
+$(call record,$(BUILD)/members,$(LIB_SRC) : $(SUPPORT_SRC) : $(CHECK_SRC))
+
+endif
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-19s %s\n", $$1, $$2}'
+	@echo 'variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 (whole commands), WERROR=1, DEPS=0 (install no packages),'
+	@echo '           GLPK|ZLIB|CMOCKA=auto|1|0 (take it if it links, insist, leave it out)'
+
+all: $(PROGRAMS) ## build the programs (default): build/zbsolve, build/zbcheck
+
+# The outer targets hand over to a make of their own, with as many jobs as there are processors.
+INNER = +@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 2))
+
+demo: ## from nothing to a solved, checked and drawn schedule in build/demo
+	@.ci/deps demo
+	$(INNER) run-demo
+
+test: ## from nothing to every fast test passed
+	@.ci/deps test
+	$(INNER) run-tests
+
+check-long: ## the fast tests, longer, and the tests/*_long.sh
+	$(INNER) run-long
+
+asan: ## the fast tests under AddressSanitizer and UBSan (build/san-address)
+	$(INNER) run-tests BUILD=build/san-address SAN=address,undefined
+
+tsan: ## the fast tests under ThreadSanitizer (build/san-thread)
+	$(INNER) run-tests BUILD=build/san-thread SAN=thread
+
+fuzz: ## each libFuzzer target for FUZZ_SECONDS (60), corpus kept; needs clang
+	$(INNER) run-fuzz CC=clang BUILD=build/san-fuzz SAN=address,undefined,fuzzer-no-link
+
+bench: ## measure everything that bench/README.md defines
+	$(INNER) run-bench
+
+golden: ## rewrite the expected output of the command-line tests; read the diff
+	$(INNER) run-golden
+
+fmt: ## format the sources with clang-format
+	@find solver heuristic ilp runtime kernels tests bench -name '*.[ch]' 2>/dev/null | xargs -r clang-format -i
+
+fmt-check: ## say which sources `make fmt` would change
+	@find solver heuristic ilp runtime kernels tests bench -name '*.[ch]' 2>/dev/null | \
+	  xargs -r clang-format --dry-run --Werror
+
+install: all ## put the programs and configs under PREFIX (/usr/local); DESTDIR is honoured
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 $(PROGRAMS) '$(DESTDIR)$(PREFIX)/bin'
+	cd configs && find . -name '*.json' -exec install -D -m 644 '{}' \
+	  '$(abspath $(DESTDIR)$(PREFIX))/share/zbsolve/configs/{}' ';'
+
+clean: ## remove everything that was built
+	rm -rf build $(filter-out build,$(BUILD))
+
+run-demo: all
+	@tests/demo.sh
+
+run-tests: all $(UNITS) $(REPLAYS) $(BENCHES)
+	@tests/run.sh fast
+
+run-long: all $(UNITS) $(REPLAYS) $(BENCHES)
+	@tests/run.sh long
+
+run-golden: all
+	@tests/run.sh golden
+
+run-bench: all $(BENCHES)
+	@bench/run.sh
+
+run-fuzz: $(FUZZERS)
+	@for target in $(notdir $(FUZZERS)); do \
+	  mkdir -p tests/fuzz/corpus/$$target && \
+	  echo "fuzz: $$target, $(FUZZ_SECONDS) s" && \
+	  $(BUILD)/libfuzzer/$$target -max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=1 \
+	    -artifact_prefix=$(BUILD)/libfuzzer/ tests/fuzz/corpus/$$target || exit 1; \
+	done
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc $<)
+	$(Q)$(CC) $(INCLUDE) $(ALL_CFLAGS) $(DEFINES) -MMD -MP -c -o $@ $<
+
+# The checker shares nothing with the solver, not even an include path.
+$(call object,$(CHECK_SRC)): INCLUDE =
+
+$(call object,solver/cli/main.c): DEFINES = -DZB_PARTS='"$(PARTS)"'
+$(call object,solver/cli/main.c): $(BUILD)/parts.mk
+
+$(BUILD)/libzb.a: $(call object,$(LIB_SRC)) $(BUILD)/members
+$(BUILD)/libzbtest.a: $(call object,$(SUPPORT_SRC)) $(BUILD)/members
+$(BUILD)/%.a:
+	@rm -f $@
+	@$(AR) rcs $@ $(filter %.o,$^)
+
+define link
+@mkdir -p $(@D)
+$(call say,link $@)
+$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^)
+endef
+
+$(BUILD)/zbsolve: $(call object,solver/cli/main.c) $(BUILD)/libzb.a
+	$(link) $(LIBS)
+
+$(BUILD)/zbcheck: $(call object,$(CHECK_SRC)) $(BUILD)/members
+	$(link)
+
+$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libzbtest.a $(BUILD)/libzb.a
+	$(link) $(LIBS_CMOCKA) $(LIBS)
+
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BUILD)/libzbtest.a $(BUILD)/libzb.a
+	$(link) $(LIBS)
+
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/replay.o $(BUILD)/libzbtest.a $(BUILD)/libzb.a
+	$(link) $(LIBS)
+
+$(BUILD)/libfuzzer/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libzbtest.a $(BUILD)/libzb.a
+	$(link) -fsanitize=fuzzer $(LIBS)
+
+.SECONDARY:
+.PHONY: all $(OUTER) install run-demo run-tests run-long run-golden run-bench run-fuzz
+
+-include $(shell find '$(BUILD)/obj' -name '*.d' 2>/dev/null)

@@ -1,0 +1,18 @@
+#!/bin/sh
+# What `make demo` shows: one published setting solved, checked by the second program, compared with every
+# classic schedule, and drawn. Each command is printed before it runs. Run from the top of the tree.
+set -eu
+build=${BUILD:-build}
+profile=configs/table5-1.5b-p8-m24.json
+schedule=$build/demo/schedule.json
+
+step() {
+  printf '\n$ %s\n' "$*"
+  "$@"
+}
+
+mkdir -p "$build/demo"
+step "$build/zbsolve" solve "$profile" --memory-limit 2x -o "$schedule"
+step "$build/zbcheck" "$schedule"
+step "$build/zbsolve" compare "$profile" --memory-limit 2x
+step "$build/zbsolve" show "$schedule"
