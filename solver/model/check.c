@@ -54,7 +54,11 @@ enum zb_status zb_check_schedule(const struct zb_profile *profile, const struct 
                                  struct zb_timeline *timeline, struct zb_error *error) {
   if (schedule->devices != profile->devices)
     return zb_fail(error, ZB_WRONG, "devices: %d orders, expected %d", schedule->devices, profile->devices);
-  unsigned char *seen = calloc((size_t)profile->stages * (size_t)profile->microbatches, 1);
+  // Nothing is sized by what the profile claims before the order is seen to be of that size.
+  size_t ops = schedule->first[schedule->devices],
+         passes = (size_t)profile->stages * (size_t)profile->microbatches;
+  if (ops < passes) return zb_fail(error, ZB_WRONG, "%zu ops, expected at least %zu", ops, 2 * passes);
+  unsigned char *seen = calloc(passes, 1);
   if (!seen) return zb_fail_memory(error);
   enum zb_status status = check_ops(profile, schedule, seen, error);
   if (status == ZB_OK) status = check_complete(profile, seen, error);

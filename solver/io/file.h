@@ -1,0 +1,30 @@
+// file.h - whole files in and out.
+//
+// Reading takes regular files, pipes and devices alike, up to a limit. Writing never leaves half a
+// result: the bytes go to a temporary file beside the target, which replaces it only when every
+// write, the sync and the close have succeeded. All errors carry the path.
+#ifndef ZB_FILE_H
+#define ZB_FILE_H
+
+#include <stddef.h>
+
+#include "solver/io/text.h"
+#include "solver/model/status.h"
+
+// Reads all of `path` ("-": standard input) into `text` (appended). BAD_INPUT when it cannot be
+// opened, is a directory or has more than `limit` bytes; FAILED when reading breaks off or memory ends.
+enum zb_status zb_file_read(const char *path, size_t limit, struct zb_text *text, struct zb_error *error);
+
+// Replaces `path` by the text, or leaves it as it was and says why (FAILED). "-" and /dev/stdout are
+// standard output; what is not a regular file (/dev/null, a pipe) is written directly. A new file's
+// mode follows the umask, a replaced one keeps its mode; a symbolic link is written through. A text that
+// has failed is refused before anything is touched.
+enum zb_status zb_file_write(const char *path, const struct zb_text *text, struct zb_error *error);
+
+// Whether zb_file_write(path) could begin now, so that a long run need not end in "no such directory".
+enum zb_status zb_file_can_write(const char *path, struct zb_error *error);
+
+// Puts `path` into the error, shortened at the front if it is too long.
+void zb_error_set_path(struct zb_error *error, const char *path);
+
+#endif
