@@ -1,0 +1,113 @@
+// auto.c - the best of what fits: every heuristic, then the searches, each starting from the best so far.
+//
+// Anytime: once there is a schedule, the deadline or the user's signal ends the round and the best so far is
+// the answer. Before there is one, the heuristics run on, for they take milliseconds.
+#include "heuristic/in_flight.h"
+#include "solver/cli/engines.h"
+#include "solver/model/bound.h"
+#include "solver/model/number.h"
+
+struct best {
+  struct zb_result result;
+  bool any;         // whether result holds anything
+  int64_t bound_ns; // the closed form: true before any engine has run
+};
+
+// Takes over `next`. Schedule and bound are chosen apart: the cheaper schedule, the larger bound with its
+// proof.
+static void keep(struct best *best, struct zb_result *next) {
+  if (!best->any) {
+    best->result = *next;
+    best->any = true;
+    best->result.bound_ns = zb_max(best->result.bound_ns, best->bound_ns);
+    return;
+  }
+  struct zb_result *kept = &best->result, other = *next;
+  if (next->cost_ns < kept->cost_ns) {
+    other.schedule = kept->schedule;
+    kept->schedule = next->schedule;
+    kept->cost_ns = next->cost_ns;
+    kept->status = next->status;
+    kept->work = next->work;
+  }
+  if (next->bound_ns > kept->bound_ns) {
+    other.proof = kept->proof;
+    kept->proof = next->proof;
+    kept->bound_ns = next->bound_ns;
+  }
+  zb_result_free(&other);
+}
+
+static bool has_schedule(const struct best *best) { return best->any && best->result.schedule; }
+
+static bool done(const struct best *best) {
+  if (!best->any) return false;
+  return best->result.status == ZB_INFEASIBLE || best->result.status == ZB_OPTIMAL ||
+         (best->result.schedule && best->result.cost_ns == best->result.bound_ns);
+}
+
+static enum zb_status run_part(const struct zb_problem *problem, enum zb_engine_part part,
+                               const struct zb_schedule *incumbent, struct best *best,
+                               struct zb_error *error) {
+  for (int k = 0; k < zb_engine_count() && !done(best); k++) {
+    const struct zb_engine *engine = zb_engine_at(k);
+    if (zb_engine_part_at(k) != part || !zb_engine_accepts(engine->need, problem->profile)) continue;
+    if (has_schedule(best) && zb_deadline_passed(&problem->deadline)) break;
+    struct zb_result next;
+    const struct zb_schedule *start = has_schedule(best) ? best->result.schedule : incumbent;
+    enum zb_status status = engine->solve(problem, start, &next, error);
+    if (status != ZB_OK) return status;
+    if (next.status == ZB_OVER_LIMIT) {
+      zb_result_free(&next);
+      continue;
+    }
+    keep(best, &next);
+    if (has_schedule(best) && problem->progress)
+      problem->progress(problem->progress_context, engine->name, best->result.cost_ns, best->result.bound_ns);
+  }
+  return ZB_OK;
+}
+
+// What always fits where anything does: the given start, and an order for any placement.
+static enum zb_status add_common(const struct zb_problem *problem, const struct zb_schedule *incumbent,
+                                 struct best *best, struct zb_error *error) {
+  struct zb_schedule *schedule = NULL;
+  struct zb_result next;
+  enum zb_status status = ZB_OK;
+  if (incumbent) {
+    status = zb_schedule_copy(incumbent, &schedule, error);
+    if (status == ZB_OK) status = zb_result_from_schedule(problem, schedule, &next, error);
+    if (status == ZB_OK) keep(best, &next);
+  }
+  bool chain = problem->profile->placement == ZB_CHAIN;
+  if (status != ZB_OK || (chain && has_schedule(best))) return status;
+  status = zb_in_flight_solve(problem, &next, error);
+  if (status == ZB_OK) keep(best, &next);
+  return status;
+}
+
+static enum zb_status solve(const struct zb_problem *problem, const struct zb_schedule *incumbent,
+                            bool search, struct zb_result *result, struct zb_error *error) {
+  struct best best = {.any = false, .bound_ns = zb_bound_closed_form(problem->profile, problem->objective)};
+  if (zb_result_if_infeasible(problem, result)) return ZB_OK;
+  enum zb_status status = run_part(problem, ZB_PART_HEURISTIC, incumbent, &best, error);
+  if (status == ZB_OK && !done(&best)) status = add_common(problem, incumbent, &best, error);
+  if (status == ZB_OK && search) status = run_part(problem, ZB_PART_SEARCH, incumbent, &best, error);
+  if (status == ZB_OK)
+    *result = best.result;
+  else if (best.any)
+    zb_result_free(&best.result);
+  return status;
+}
+
+enum zb_status zb_auto_heuristics(const struct zb_problem *problem, const struct zb_schedule *incumbent,
+                                  struct zb_result *result, struct zb_error *error) {
+  return solve(problem, incumbent, false, result, error);
+}
+
+static enum zb_status auto_solve(const struct zb_problem *problem, const struct zb_schedule *incumbent,
+                                 struct zb_result *result, struct zb_error *error) {
+  return solve(problem, incumbent, true, result, error);
+}
+
+const struct zb_engine zb_engine_auto = {"auto", "the best of what fits (default)", ZB_NEED_ANY, auto_solve};

@@ -1,0 +1,121 @@
+// options.h - what can be said on the command line: the one table of commands and the one of options.
+//
+// The parser, the help texts and the tests all read these tables, so that they cannot drift apart.
+#ifndef ZB_OPTIONS_H
+#define ZB_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "solver/cli/quantity.h"
+#include "solver/io/text.h"
+#include "solver/model/status.h"
+
+// Command, the operand it takes, what it is for. Every command has a function zb_command_NAME.
+#define ZB_COMMAND_TABLE(X)                                                                                  \
+  X(SOLVE, solve, "PROFILE", "find the best schedule of a profile")                                          \
+  X(COMPARE, compare, "PROFILE", "every method side by side, one bound, and a verdict")                      \
+  X(FRONTIER, frontier, "PROFILE", "memory limit against bubble, each point with its bound")                 \
+  X(CHECK, check, "SCHEDULE", "is a schedule valid, are its numbers true, does its bound hold")              \
+  X(SHOW, show, "SCHEDULE", "a Gantt chart of a schedule in the terminal")
+
+enum zb_command {
+#define X(NAME, name, operand, help) ZB_COMMAND_##NAME,
+  ZB_COMMAND_TABLE(X)
+#undef X
+      ZB_COMMAND_COUNT
+};
+
+enum {
+  ZB_ON_SOLVE = 1 << ZB_COMMAND_SOLVE,
+  ZB_ON_COMPARE = 1 << ZB_COMMAND_COMPARE,
+  ZB_ON_FRONTIER = 1 << ZB_COMMAND_FRONTIER,
+  ZB_ON_CHECK = 1 << ZB_COMMAND_CHECK,
+  ZB_ON_SHOW = 1 << ZB_COMMAND_SHOW,
+  ZB_ON_ENGINES = ZB_ON_SOLVE | ZB_ON_COMPARE | ZB_ON_FRONTIER,
+  ZB_ON_ALL = (1 << ZB_COMMAND_COUNT) - 1,
+};
+
+// Field, letter (0: none), name, argument, type, default (as the user would write it), least, most, unit or
+// the choices separated by '|', commands, help. A type's reader and C type are in options.c.
+// clang-format off
+#define ZB_OPTION_TABLE(X)                                                                       \
+  X(output, 'o', "output", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE,                            \
+    "write the schedule to FILE")                                                                \
+  X(method, 0, "method", "M", TEXT, "auto", 0, 0, "", ZB_ON_SOLVE | ZB_ON_FRONTIER,              \
+    "how to solve (zbsolve help lists the methods)")                                             \
+  X(methods, 0, "methods", "A,B,..", TEXT, NULL, 0, 0, "", ZB_ON_COMPARE,                        \
+    "only these methods")                                                                        \
+  X(objective, 0, "objective", "O", CHOICE, "span", 0, 0, "span|makespan|period", ZB_ON_ENGINES, \
+    "what to minimise")                                                                          \
+  X(memory_limit, 0, "memory-limit", "L", LIMIT, NULL, 0, 0, "", ZB_ON_SOLVE | ZB_ON_COMPARE,    \
+    "every device's: 40GiB, none, or 1.5x")                                                      \
+  X(microbatches, 0, "microbatches", "N", COUNT, NULL, 1, 1000000, "", ZB_ON_ENGINES,            \
+    "instead of the profile's")                                                                  \
+  X(chunks, 0, "chunks", "V", COUNT, NULL, 1, 1000, "", ZB_ON_ENGINES,                           \
+    "stages a device, where the method allows it")                                               \
+  X(from, 0, "from", "X", MULTIPLE, "0.5x", 0, 0, "", ZB_ON_FRONTIER,                            \
+    "first limit")                                                                               \
+  X(to, 0, "to", "X", MULTIPLE, "3x", 0, 0, "", ZB_ON_FRONTIER,                                  \
+    "last limit")                                                                                \
+  X(step, 0, "step", "X", MULTIPLE, "0.125x", 0, 0, "", ZB_ON_FRONTIER,                          \
+    "from one limit to the next")                                                                \
+  X(time_limit_s, 0, "time-limit", "S", SECONDS, "30", 0, 10000000, "s", ZB_ON_ENGINES,          \
+    "wall-clock time from the start, 0: none")                                                   \
+  X(threads, 0, "threads", "N", COUNT, "0", 0, 1024, "", ZB_ON_ENGINES,                          \
+    "0: one a processor; results do not depend on it")                                           \
+  X(seed, 0, "seed", "N", COUNT, "1", 0, 1000000000, "", ZB_ON_ENGINES,                          \
+    "of methods that draw random numbers")                                                       \
+  X(require_optimal, 0, "require-optimal", NULL, FLAG, NULL, 0, 0, "", ZB_ON_SOLVE,              \
+    "exit code 10 unless proven optimal")                                                        \
+  X(width, 0, "width", "N", COUNT, NULL, 40, 1000, "columns", ZB_ON_SHOW,                        \
+    "of the output, instead of the terminal's")                                                  \
+  X(color, 0, "color", "WHEN", CHOICE, "auto", 0, 0, "auto|always|never", ZB_ON_SHOW,            \
+    "auto: on a terminal, unless NO_COLOR is set")                                               \
+  X(json, 0, "json", NULL, FLAG, NULL, 0, 0, "", ZB_ON_ALL,                                      \
+    "one JSON object on stdout, nothing else there")                                             \
+  X(quiet, 'q', "quiet", NULL, FLAG, NULL, 0, 0, "", ZB_ON_ALL,                                  \
+    "only the result and errors")                                                                \
+  X(verbose, 'v', "verbose", NULL, FLAG, NULL, 0, 0, "", ZB_ON_ALL,                              \
+    "say more on stderr")                                                                        \
+  X(help, 'h', "help", NULL, FLAG, NULL, 0, 0, "", ZB_ON_ALL,                                    \
+    "print this")
+// clang-format on
+
+enum zb_color { ZB_COLOR_AUTO, ZB_COLOR_ALWAYS, ZB_COLOR_NEVER }; // the choices of --color, in order
+
+// The C type of each option type.
+typedef bool zb_option_FLAG;
+typedef const char *zb_option_TEXT; // NULL: not given
+typedef int64_t zb_option_COUNT;    // 0: not given and no default
+typedef int zb_option_CHOICE;       // place among the choices
+typedef double zb_option_SECONDS;
+typedef int64_t zb_option_MULTIPLE; // in millionths
+typedef struct zb_limit zb_option_LIMIT;
+
+struct zb_options {
+  enum zb_command command;
+  const char *operand; // the file that the command is about
+#define X(field, letter, name, argument, type, value, least, most, unit, commands, help)                     \
+  zb_option_##type field;
+  ZB_OPTION_TABLE(X)
+#undef X
+};
+
+// Reads the arguments after the command's name. BAD_INPUT with one line for anything the tables do not allow;
+// with
+// --help anywhere, OK and `help` set whatever else is missing. Texts are borrowed from `arguments`.
+enum zb_status zb_options_parse(enum zb_command command, int count, char **arguments,
+                                struct zb_options *options, struct zb_error *error);
+
+// The command called `name`; BAD_INPUT with the nearest one suggested.
+enum zb_status zb_command_find(const char *name, enum zb_command *command, struct zb_error *error);
+
+// All commands and methods; the options of one command.
+void zb_help_print(struct zb_text *out);
+void zb_help_print_command(enum zb_command command, struct zb_text *out);
+
+// The nearest of `words` to a mistyped `text`, or NULL when none is near.
+const char *zb_nearest_word(const char *text, const char *const *words, int count);
+
+#endif

@@ -1,0 +1,27 @@
+// report.c - words and freeing of what compare and frontier return.
+#include "solver/model/report.h"
+
+#include <stdlib.h>
+
+const char *zb_cause_word(enum zb_cause_kind kind) {
+  static const char *const words[ZB_CAUSE_COUNT] = {
+#define X(name, word) word,
+      ZB_CAUSE_TABLE(X)
+#undef X
+  };
+  return words[kind];
+}
+
+void zb_compare_free(struct zb_compare *compare) {
+  for (int k = 0; compare->rows && k < compare->count; k++) free(compare->rows[k].peak_bytes);
+  free(compare->name);
+  free(compare->rows);
+  free(compare->verdict);
+  *compare = (struct zb_compare){.best = -1};
+}
+
+void zb_frontier_free(struct zb_frontier *frontier) {
+  free(frontier->name);
+  free(frontier->points);
+  *frontier = (struct zb_frontier){.count = 0};
+}

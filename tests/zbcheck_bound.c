@@ -1,0 +1,142 @@
+/* zbcheck: from a bound to its proof.
+ *
+ * A bound holds if no schedule costs bound - 1 or less. Three ways to see that, cheapest first: the closed
+ * form below; window propagation (zbcheck_window.c) that refutes bound - 1 as it stands; a proof tree in the
+ * file, whose leaves propagation refutes one by one (zbcheck_proof.c). A tree is walked whenever there is
+ * one, so that it is checked too. */
+#include "zbcheck.h"
+
+#include <string.h>
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Least time of one backward, without and with its weight part. */
+static int64_t short_backward(const struct zc_profile *p, int32_t s) { return least(p->b[s], p->bw[s]); }
+
+static int64_t full_backward(const struct zc_profile *p, int32_t s) {
+  return least(p->b[s] + p->w[s], p->bw[s]);
+}
+
+/* All forwards and backwards of a device, the backwards whole or without their weight parts. */
+static int64_t device_work(const struct zc_profile *p, int32_t device, bool whole) {
+  int64_t once = 0;
+
+  for (int32_t c = 0; c < p->chunks; c++) {
+    int32_t s = p->stages_of[device * p->chunks + c];
+    once += p->f[s] + (whole ? full_backward(p, s) : short_backward(p, s));
+  }
+  return once * p->microbatches;
+}
+
+/* What device d, with lowest stage a, cannot do without, from its first op to its last:
+ *   - its own work;
+ *   - for any device e with lowest stage z > a: what begins first on e came down the pipe from a; e then
+ * works through all its forwards and backwards (at least without W); the last of these is a backward of z
+ * (one of a higher stage would be followed by it), and has to come back up to a, where a whole backward
+ * remains;
+ *   - for any stage z > a: one microbatch down to z and back, for a device's first op may come no earlier.
+ * Nothing here depends on order or on when d begins, so it bounds span and period; the makespan begins with
+ * the way from stage 0 to a besides. */
+static int64_t device_bound(const struct zc_profile *p, int32_t device) {
+  int32_t a = p->stages_of[device * p->chunks];
+  int64_t fill = 0, drain = 0, bound = device_work(p, device, true);
+
+  bound = most(bound, p->f[a] + full_backward(p, a));
+  for (int32_t z = a + 1; z < p->stages; z++) {
+    int32_t other = p->device_of[z];
+    fill += p->f[z - 1] + p->forward[z - 1];
+    drain += p->backward[z - 1] + (z - 1 > a ? short_backward(p, z - 1) : 0);
+    int64_t around = fill + drain + full_backward(p, a);
+    bound = most(bound, around + p->f[z] + short_backward(p, z));
+    if (p->stages_of[other * p->chunks] == z) bound = most(bound, around + device_work(p, other, false));
+  }
+  return bound;
+}
+
+int64_t zc_closed_form(const struct zc_profile *profile, enum zc_objective objective) {
+  int64_t bound = 0;
+
+  for (int32_t d = 0; d < profile->devices; d++) {
+    int64_t before = 0;
+    for (int32_t s = 0; objective == ZC_MAKESPAN && s < profile->stages_of[d * profile->chunks]; s++)
+      before += profile->f[s] + profile->forward[s];
+    bound = most(bound, before + device_bound(profile, d));
+  }
+  return bound;
+}
+
+/* The path of a file beside the schedule. */
+static const char *beside(struct zc_run *run, const struct zc_document *document,
+                          const struct zc_node *file) {
+  const char *slash = strrchr(document->path, '/');
+  size_t folder = slash ? (size_t)(slash - document->path) + 1 : 0;
+
+  if (file->length == 0 || strlen(file->text) != file->length || strchr(file->text, '/')) {
+    zc_bad(run, document, file, "proof.file: \"%.60s\", expected the name of a file beside the schedule",
+           file->text);
+    return NULL;
+  }
+  char *path = zc_alloc(run, folder + file->length + 1, 1);
+  if (path) {
+    memcpy(path, document->path, folder);
+    memcpy(path + folder, file->text, file->length);
+  }
+  return path;
+}
+
+/* The proof tree: from the command line's file, from the file that the schedule names, from the schedule, or
+ * none. *tree is left alone where there is none. */
+static bool find_tree(struct zc_run *run, const struct zc_document *document,
+                      const struct zc_schedule *schedule, const char *proof_path, struct zc_document *other,
+                      const struct zc_node **tree) {
+  const struct zc_node *proof = schedule->proof, *file = NULL, *digest = NULL;
+  const struct zc_field fields[] = {{"file", ZC_STRING, true, &file}, {"sha256", ZC_STRING, true, &digest}};
+  const char *path = proof_path, *bytes;
+  bool missing = false;
+  char hex[65];
+  size_t length;
+
+  if (proof && proof->type == ZC_ARRAY && !path) {
+    *tree = proof;
+    *other = *document;
+    return true;
+  }
+  if (proof && proof->type == ZC_OBJECT) {
+    if (!zc_fields(run, document, proof, "proof", fields, 2)) return false;
+    if (!path && !(path = beside(run, document, file))) return false;
+  }
+  if (!path) return true;
+  if (!zc_read_file(run, path, &bytes, &length, &missing)) {
+    if (missing) run->finding.verdict = ZC_NOT_REDONE;
+    return false;
+  }
+  if (digest) {
+    zc_sha256(bytes, length, hex);
+    if (!zc_text_is(digest, hex))
+      return zc_stop(run, ZC_WRONG, "proof.sha256 says %.64s, %s has %s", digest->text, path, hex);
+  }
+  if (!zc_parse(run, path, bytes, length, other)) return false;
+  if (other->root->type != ZC_ARRAY)
+    return zc_bad(run, other, other->root, "not a list, expected a proof tree");
+  *tree = other->root;
+  return true;
+}
+
+bool zc_check_bound(struct zc_run *run, const struct zc_document *document, const struct zc_profile *profile,
+                    const struct zc_schedule *schedule, const char *proof_path) {
+  int64_t closed = zc_closed_form(profile, schedule->objective);
+  struct zc_document tree_document = {0};
+  const struct zc_node *tree = NULL;
+
+  if (!find_tree(run, document, schedule, proof_path, &tree_document, &tree)) return false;
+  zc_note(run, "the closed form gives %lld ns", (long long)closed);
+  if (!tree && closed >= schedule->bound) return true;
+  if (profile->chunks != 1)
+    return closed >= schedule->bound ||
+           zc_stop(run, ZC_NOT_REDONE,
+                   "with %d stages a device only the closed form is, and it gives %lld ns", profile->chunks,
+                   (long long)closed);
+  return zc_check_proof(run, &tree_document, profile, schedule->objective, schedule->bound - 1, tree);
+}
