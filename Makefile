@@ -102,7 +102,7 @@ asan: ## the fast tests under AddressSanitizer and UBSan (build/san-address)
 tsan: ## the fast tests under ThreadSanitizer (build/san-thread)
 	$(INNER) run-tests BUILD=build/san-thread SAN=thread
 
-fuzz: ## each libFuzzer target for FUZZ_SECONDS (60), corpus kept; needs clang
+fuzz: ## each libFuzzer target for FUZZ_SECONDS (60); needs clang
 	$(INNER) run-fuzz CC=clang BUILD=build/san-fuzz SAN=address,undefined,fuzzer-no-link
 
 bench: ## measure everything that bench/README.md defines

@@ -33,6 +33,33 @@ void zb_answer_free(struct zb_answer *answer) {
   *answer = (struct zb_answer){0};
 }
 
+static enum zb_status compare_number(const char *what, int device, int64_t claimed, int64_t true_value,
+                                     struct zb_error *error) {
+  if (claimed == true_value) return ZB_OK;
+  char where[32] = "";
+  if (device >= 0) snprintf(where, sizeof where, "device %d: ", device);
+  return zb_fail(error, ZB_WRONG, "%s%s is %lld, but recomputed it is %lld", where, what, (long long)claimed,
+                 (long long)true_value);
+}
+
+static enum zb_status verify_infeasible(const struct zb_answer *answer, struct zb_error *error) {
+  const struct zb_profile *p = answer->profile;
+  const struct zb_reason *reason = &answer->reason;
+  if (reason->device < 0 || reason->device >= p->devices)
+    return zb_fail(error, ZB_WRONG, "reason: there is no device %d", reason->device);
+  int64_t limit = p->limit_bytes[reason->device], least = zb_profile_least_peak(p, reason->device);
+  enum zb_status status =
+      compare_number("reason.limit_bytes", reason->device, reason->limit_bytes, limit, error);
+  if (status == ZB_OK)
+    status =
+        compare_number("reason.least_peak_bytes", reason->device, reason->least_peak_bytes, least, error);
+  if (status == ZB_OK && least <= limit)
+    status =
+        zb_fail(error, ZB_WRONG, "infeasible, but device %d's least peak %lld B is within its limit %lld B",
+                reason->device, (long long)least, (long long)limit);
+  return status;
+}
+
 // A schedule of our own that does not hold, or that costs less than a bound that claims to be one, is a bug.
 static enum zb_status check_result(struct zb_answer *answer, enum zb_status claimed, struct zb_error *error) {
   struct zb_error found = {0};
@@ -52,6 +79,18 @@ static enum zb_status check_result(struct zb_answer *answer, enum zb_status clai
   return ZB_OK;
 }
 
+// Likewise a result without a schedule that should have one, or a proof of infeasibility that proves nothing.
+static enum zb_status check_absence(const struct zb_answer *answer, struct zb_error *error) {
+  struct zb_error found = {0};
+  if (answer->status == ZB_INFEASIBLE && verify_infeasible(answer, &found) != ZB_OK)
+    return zb_fail(error, ZB_SELF_CHECK, "%s gave a reason that does not hold: %s", answer->method,
+                   found.text);
+  if (answer->status != ZB_INFEASIBLE && answer->status != ZB_UNKNOWN)
+    return zb_fail(error, ZB_SELF_CHECK, "%s says %s without a schedule", answer->method,
+                   zb_status_word(answer->status));
+  return ZB_OK;
+}
+
 enum zb_status zb_answer_from_result(const struct zb_problem *problem, const char *method,
                                      struct zb_result *result, struct zb_answer *answer,
                                      struct zb_error *error) {
@@ -67,7 +106,7 @@ enum zb_status zb_answer_from_result(const struct zb_problem *problem, const cha
   a.method = strdup(method);
   enum zb_status status =
       a.method ? zb_profile_copy(problem->profile, &a.profile, error) : zb_fail_memory(error);
-  if (status == ZB_OK && a.schedule) status = check_result(&a, claimed, error);
+  if (status == ZB_OK) status = a.schedule ? check_result(&a, claimed, error) : check_absence(&a, error);
   if (status != ZB_OK) {
     zb_answer_free(&a);
     return status;
@@ -83,39 +122,12 @@ enum zb_status zb_answer_from_result(const struct zb_problem *problem, const cha
   return ZB_OK;
 }
 
-static enum zb_status compare_number(const char *what, int device, int64_t claimed, int64_t true_value,
-                                     struct zb_error *error) {
-  if (claimed == true_value) return ZB_OK;
-  char where[32] = "";
-  if (device >= 0) snprintf(where, sizeof where, "device %d: ", device);
-  return zb_fail(error, ZB_WRONG, "%s%s is %lld, but recomputed it is %lld", where, what, (long long)claimed,
-                 (long long)true_value);
-}
-
-// Printed with six decimals, so a claim may be off by half of the last one.
+// Printed with six decimals, so a claim may be off by half of the last one (and what binary fractions add).
 static enum zb_status compare_ratio(const char *what, double claimed, double true_value,
                                     struct zb_error *error) {
   double off = claimed - true_value;
-  if (off <= 1e-6 && off >= -1e-6) return ZB_OK;
+  if (off <= 0.500001e-6 && off >= -0.500001e-6) return ZB_OK;
   return zb_fail(error, ZB_WRONG, "%s is %.6f, but recomputed it is %.6f", what, claimed, true_value);
-}
-
-static enum zb_status verify_infeasible(const struct zb_answer *answer, struct zb_error *error) {
-  const struct zb_profile *p = answer->profile;
-  const struct zb_reason *reason = &answer->reason;
-  if (reason->device < 0 || reason->device >= p->devices)
-    return zb_fail(error, ZB_WRONG, "reason: there is no device %d", reason->device);
-  int64_t limit = p->limit_bytes[reason->device], least = zb_profile_least_peak(p, reason->device);
-  enum zb_status status =
-      compare_number("reason.limit_bytes", reason->device, reason->limit_bytes, limit, error);
-  if (status == ZB_OK)
-    status =
-        compare_number("reason.least_peak_bytes", reason->device, reason->least_peak_bytes, least, error);
-  if (status == ZB_OK && least <= limit)
-    status =
-        zb_fail(error, ZB_WRONG, "infeasible, but device %d's least peak %lld B is within its limit %lld B",
-                reason->device, (long long)least, (long long)limit);
-  return status;
 }
 
 static enum zb_status verify_devices(const struct zb_answer *answer, const struct zb_timeline *truth,
@@ -172,6 +184,10 @@ static enum zb_status verify_header(const struct zb_answer *answer, const struct
 }
 
 enum zb_status zb_answer_verify(const struct zb_answer *answer, struct zb_error *error) {
+  bool expected = answer->status == ZB_OPTIMAL || answer->status == ZB_FEASIBLE;
+  if (expected != (answer->schedule != NULL))
+    return zb_fail(error, ZB_WRONG, "status is %s, but there is %s schedule", zb_status_word(answer->status),
+                   expected ? "no" : "a");
   if (answer->status == ZB_INFEASIBLE) return verify_infeasible(answer, error);
   if (!answer->schedule) return ZB_OK;
   struct zb_timeline truth = {0};

@@ -52,18 +52,29 @@ static void split_stage(struct zb_profile *to, const struct zb_profile *chain, i
   }
 }
 
+// What a hop costs that was never measured: the largest of the boundaries that were.
+static int64_t largest_comm(const struct zb_profile *from, const int64_t *comm_ns) {
+  int64_t largest = 0;
+  for (int k = 0; k < from->stages - 1; k++) largest = zb_max(largest, comm_ns[k]);
+  return largest;
+}
+
+// Boundary k of `to` is boundary `source` of `from`; where that lay within a device nothing was measured.
+static void move_comm(struct zb_profile *to, int k, const struct zb_profile *from, int source) {
+  bool measured = from->device_of[source] != from->device_of[source + 1];
+  to->comm_forward_ns[k] =
+      measured ? from->comm_forward_ns[source] : largest_comm(from, from->comm_forward_ns);
+  to->comm_backward_ns[k] =
+      measured ? from->comm_backward_ns[source] : largest_comm(from, from->comm_backward_ns);
+}
+
 static void split_comm(struct zb_profile *to, const struct zb_profile *chain) {
-  int p = to->devices;
-  int64_t wrap_forward = 0, wrap_backward = 0;
-  for (int k = 0; k < p - 1; k++) {
-    wrap_forward = zb_max(wrap_forward, chain->comm_forward_ns[k]);
-    wrap_backward = zb_max(wrap_backward, chain->comm_backward_ns[k]);
-  }
+  const int64_t wrap_forward = largest_comm(chain, chain->comm_forward_ns);
+  const int64_t wrap_backward = largest_comm(chain, chain->comm_backward_ns);
   for (int s = 0; s < to->stages - 1; s++) {
     int a = to->device_of[s], b = to->device_of[s + 1];
     if (a == b) continue;
     bool neighbours = b - a == 1 || a - b == 1;
-    if (to->placement == ZB_LOOP && b < a) neighbours = p == 2; // the hop back to device 0
     int boundary = a < b ? a : b;
     to->comm_forward_ns[s] = neighbours ? chain->comm_forward_ns[boundary] : wrap_forward;
     to->comm_backward_ns[s] = neighbours ? chain->comm_backward_ns[boundary] : wrap_backward;
@@ -99,11 +110,7 @@ static enum zb_status merge_to_chain(const struct zb_profile *from, struct zb_pr
   if (status != ZB_OK) return status;
   struct zb_profile *to = *chain;
   for (int s = 0; s < from->stages; s++) add_stage(to, s / from->chunks, from, s);
-  for (int k = 0; k < to->stages - 1; k++) {
-    int last = (k + 1) * from->chunks - 1; // the boundary that stays one
-    to->comm_forward_ns[k] = from->comm_forward_ns[last];
-    to->comm_backward_ns[k] = from->comm_backward_ns[last];
-  }
+  for (int k = 0; k < to->stages - 1; k++) move_comm(to, k, from, (k + 1) * from->chunks - 1);
   return ZB_OK;
 }
 
@@ -119,9 +126,7 @@ enum zb_status zb_profile_derive(const struct zb_profile *profile, enum zb_place
     status = derive_empty(profile, placement, chunks, &to, error);
     if (status == ZB_OK) {
       for (int s = 0; s < to->stages; s++) add_stage(to, s, profile, s);
-      size_t bytes = (size_t)to->stages * sizeof(int64_t);
-      memcpy(to->comm_forward_ns, profile->comm_forward_ns, bytes);
-      memcpy(to->comm_backward_ns, profile->comm_backward_ns, bytes);
+      for (int k = 0; k < to->stages - 1; k++) move_comm(to, k, profile, k);
     }
   } else {
     status = merge_to_chain(profile, &chain, error);

@@ -178,7 +178,8 @@ static enum zb_status check_memory(const struct zb_profile *p, struct zb_error *
         return zb_fail(error, ZB_BAD_INPUT, "memory: stage %d: f + b + w is %lld B, expected 0", s,
                        (long long)(f + b + w));
       if (!zb_add_product_checked(&most, p->microbatches, f - w))
-        return zb_fail(error, ZB_BAD_INPUT, "memory.f[%d]: all microbatches together, with memory.static, are more than 2^53 B",
+        return zb_fail(error, ZB_BAD_INPUT,
+                       "memory.f[%d]: all microbatches together, with memory.static, are more than 2^53 B",
                        s);
     }
   }
