@@ -172,9 +172,10 @@ static bool check_reason(struct zc_run *run, const struct zc_document *document,
   };
   int64_t device = 0, limit = 0, peak = 0;
 
-  if (!schedule->reason) return zc_stop(run, ZC_WRONG, "reason: missing, an infeasible profile needs one");
+  if (!schedule->reason)
+    return zc_bad(run, document, document->root, "reason: missing, an infeasible profile needs one");
   if (!zc_fields(run, document, schedule->reason, "reason", fields, sizeof fields / sizeof fields[0]) ||
-      !zc_integer(run, document, device_node, "reason.device", 0, INT32_MAX, &device) ||
+      !zc_integer(run, document, device_node, "reason.device", -INT32_MAX, INT32_MAX, &device) ||
       !zc_integer(run, document, limit_node, "reason.limit_bytes", 0, ZC_MOST, &limit) ||
       !zc_integer(run, document, peak_node, "reason.least_peak_bytes", 0, ZC_MOST, &peak))
     return false;

@@ -42,14 +42,14 @@ static bool read_word(struct reader *r, const struct zc_node *node, const char *
   return zc_bad(r->run, r->document, node, "%s: \"%.20s\", expected one of %s", where, node->text, known);
 }
 
-/* Digits without leading zeros, below `most`. */
-static bool read_index(const char **at, int32_t most, int32_t *value) {
+/* Digits without leading zeros, at most 2^31 - 1. */
+static bool read_index(const char **at, int32_t *value) {
   const char *start = *at;
   int64_t read = 0;
 
-  while (**at >= '0' && **at <= '9' && read < most) read = read * 10 + *(*at)++ - '0';
+  while (**at >= '0' && **at <= '9' && read <= INT32_MAX) read = read * 10 + *(*at)++ - '0';
   *value = (int32_t)read;
-  return *at > start && read < most && (*start != '0' || *at == start + 1);
+  return *at > start && read <= INT32_MAX && (*start != '0' || *at == start + 1);
 }
 
 static bool read_op(struct reader *r, const struct zc_node *node, int32_t device, uint32_t position,
@@ -61,21 +61,24 @@ static bool read_op(struct reader *r, const struct zc_node *node, int32_t device
   if (node->type != ZC_STRING)
     return zc_bad(r->run, r->document, node, "devices[%d].ops[%u]: not a string, expected an op like 0F0",
                   device, position);
-  bool good = read_index(&at, p->stages, &op->stage);
+  bool good = read_index(&at, &op->stage);
   while (good && kind < 4 &&
          !(strncmp(at, zc_kind_names[kind], strspn(at, "FBW")) == 0 &&
            strlen(zc_kind_names[kind]) == strspn(at, "FBW")))
     kind++;
-  if (!good || kind == 4)
-    return zc_bad(
-        r->run, r->document, node,
-        "devices[%d].ops[%u]: \"%.30s\", expected <stage><F, B, W or BW><microbatch>, stages below %d",
-        device, position, node->text, p->stages);
-  at += strlen(zc_kind_names[kind]);
-  if (!read_index(&at, p->microbatches, &op->microbatch) || at != node->text + node->length)
+  good = good && kind < 4;
+  if (good) at += strlen(zc_kind_names[kind]);
+  if (!good || !read_index(&at, &op->microbatch) || at != node->text + node->length)
     return zc_bad(r->run, r->document, node,
-                  "devices[%d].ops[%u]: \"%.30s\", expected a microbatch below %d at its end", device,
-                  position, node->text, p->microbatches);
+                  "devices[%d].ops[%u]: \"%.30s\", expected <stage><F, B, W or BW><microbatch>", device,
+                  position, node->text);
+  if (op->stage >= p->stages)
+    return zc_stop(r->run, ZC_WRONG, "device %d, position %u, %s: there is no stage %d, the profile has %d",
+                   device, position, node->text, op->stage, p->stages);
+  if (op->microbatch >= p->microbatches)
+    return zc_stop(r->run, ZC_WRONG,
+                   "device %d, position %u, %s: there is no microbatch %d, the profile has %d", device, position,
+                   node->text, op->microbatch, p->microbatches);
   op->kind = (enum zc_kind)kind;
   op->device = device;
   op->time = (const int64_t *[]){p->f, p->b, p->w, p->bw}[kind][op->stage];
@@ -221,7 +224,7 @@ static bool allocate(struct reader *r, const struct zc_node *list) {
   for (const struct zc_node *device = list->first; device; device = device->next)
     for (const struct zc_node *member = device->first; member; member = member->next)
       if (member->key && strcmp(member->key, "ops") == 0) listed += member->count;
-  if (listed < pairs * 2)
+  if (listed < pairs)
     return zc_stop(r->run, ZC_WRONG, "devices: %lld ops in all, the profile needs at least %lld",
                    (long long)listed, (long long)pairs * 2);
   r->room = (int32_t)(pairs * 3);
@@ -262,7 +265,8 @@ static bool read_figures(struct reader *r, const struct zc_node *root, const str
     const struct zc_node *node = figures[i].node;
     bool there = node && node->type != ZC_NULL;
     if (there && !expected)
-      return zc_stop(r->run, ZC_WRONG, "%s: there is no schedule that it could belong to", figures[i].key);
+      return zc_bad(r->run, r->document, node, "%s: there is no schedule that it could belong to",
+                    figures[i].key);
     if (!there && expected)
       return zc_bad(r->run, r->document, node ? node : root, "%s: missing, expected a number",
                     figures[i].key);
@@ -328,11 +332,11 @@ bool zc_read_schedule(struct zc_run *run, const struct zc_document *document, st
   if (expected && !schedule->has_bound)
     return zc_bad(run, document, bound ? bound : root, "bound_ns: missing, expected a number");
   if (schedule->reason && schedule->status != ZC_INFEASIBLE)
-    return zc_stop(run, ZC_WRONG, "reason: given for status %s, only infeasible has one",
-                   zc_status_names[schedule->status]);
+    return zc_bad(run, document, schedule->reason, "reason: given for status %s, only infeasible has one",
+                  zc_status_names[schedule->status]);
   if (expected && !devices) return zc_bad(run, document, root, "devices: missing, expected a list");
   if (!expected && devices && devices->count > 0)
-    return zc_stop(run, ZC_WRONG, "devices: %u of them in a file of status %s, which has none",
-                   devices->count, zc_status_names[schedule->status]);
+    return zc_bad(run, document, devices, "devices: %u of them in a file of status %s, which has none",
+                  devices->count, zc_status_names[schedule->status]);
   return !expected || read_devices(&r, devices);
 }

@@ -44,7 +44,10 @@
 
 #include <stdlib.h>
 
-enum { CLASSES = 3 }; /* F, B, W */
+enum {
+  CLASSES = 3,  /* F, B, W */
+  PATIENCE = 40 /* passes after which an offset is split */
+};
 
 static const int64_t never = INT64_MAX / 4; /* later than any time, with room to add to it */
 
@@ -372,22 +375,67 @@ static enum zc_outcome sweep_dirty(struct zc_windows *w, int32_t number) {
   return outcome;
 }
 
-enum zc_outcome zc_windows_propagate(struct zc_windows *w) {
-  bool dirty = true;
-
-  if (w->empty) return ZC_REFUTED;
-  while (dirty) {
-    apply_lags(w);
-    /* Up the pipe for backwards, then down for forwards: what moves on one stage is used on the next. */
-    for (int32_t i = 2 * w->stages - 1; i >= 0; i--) {
-      enum zc_outcome outcome = sweep_dirty(w, i >= w->stages ? i - w->stages : w->stages - 1 - i);
-      if (outcome != ZC_OPEN) return outcome;
-    }
-    apply_lags(w);
-    dirty = false;
-    for (int32_t i = 0; i < w->stages; i++) dirty = dirty || w->stage[i].dirty;
+/* Once up the pipe for backwards and down for forwards: what moves on one stage is used on the next. */
+static enum zc_outcome pass(struct zc_windows *w) {
+  apply_lags(w);
+  for (int32_t i = 2 * w->stages - 1; i >= 0; i--) {
+    enum zc_outcome outcome = sweep_dirty(w, i >= w->stages ? i - w->stages : w->stages - 1 - i);
+    if (outcome != ZC_OPEN) return outcome;
   }
+  apply_lags(w);
   return w->out_of_memory ? ZC_NO_MEMORY : ZC_OPEN;
+}
+
+static void set_dirty(struct zc_windows *w, bool dirty) {
+  for (int32_t i = 0; i < w->stages; i++) w->stage[i].dirty = dirty;
+}
+
+static bool any_dirty(const struct zc_windows *w) {
+  bool dirty = false;
+
+  for (int32_t i = 0; i < w->stages; i++) dirty = dirty || w->stage[i].dirty;
+  return dirty;
+}
+
+/* Where an offset and the windows around it push each other on by a few ns at a time, a refutation can take
+ * millions of passes. Asking for one half of the widest offset at a time ends that: a half that is refuted is
+ * cut off. This is a node of a proof tree that nobody had to write down. */
+static enum zc_outcome split_offset(struct zc_windows *w) {
+  struct zc_variable widest = {.what = ZC_OFFSET};
+  int64_t width = 0;
+
+  for (int32_t i = 1; i < w->stages; i++) {
+    if (w->stage[i].offset_high - w->stage[i].offset_low > width) {
+      width = w->stage[i].offset_high - w->stage[i].offset_low;
+      widest.stage = i;
+    }
+  }
+  if (width == 0) return ZC_OPEN;
+  struct stage *s = &w->stage[widest.stage];
+  int64_t middle = s->offset_low + width / 2;
+  for (int above = 0; above < 2; above++) {
+    enum zc_outcome outcome = zc_windows_enter(w, &widest, middle, above);
+    zc_windows_leave(w);
+    set_dirty(w, true); /* this level has not come to rest */
+    if (outcome == ZC_NO_MEMORY) return outcome;
+    if (outcome == ZC_OPEN) continue;
+    if (above)
+      at_most(w, &s->offset_high, middle);
+    else
+      at_least(w, &s->offset_low, middle + 1);
+    if (!link_stages(w, widest.stage)) return ZC_REFUTED;
+  }
+  return ZC_OPEN;
+}
+
+enum zc_outcome zc_windows_propagate(struct zc_windows *w) {
+  enum zc_outcome outcome = w->empty ? ZC_REFUTED : ZC_OPEN;
+
+  for (int passes = 1; outcome == ZC_OPEN && any_dirty(w); passes++) {
+    outcome = pass(w);
+    if (outcome == ZC_OPEN && passes % PATIENCE == 0 && any_dirty(w)) outcome = split_offset(w);
+  }
+  return outcome;
 }
 
 /* ---- down and up the tree ---- */
@@ -427,7 +475,7 @@ void zc_windows_leave(struct zc_windows *w) {
     w->changes_count--;
     *w->changes[w->changes_count].cell = w->changes[w->changes_count].old;
   }
-  for (int32_t i = 0; i < w->stages; i++) w->stage[i].dirty = false; /* the level above had come to rest */
+  set_dirty(w, false); /* the level above had come to rest */
 }
 
 /* ---- the start ---- */
