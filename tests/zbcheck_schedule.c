@@ -77,8 +77,8 @@ static bool read_op(struct reader *r, const struct zc_node *node, int32_t device
                    device, position, node->text, op->stage, p->stages);
   if (op->microbatch >= p->microbatches)
     return zc_stop(r->run, ZC_WRONG,
-                   "device %d, position %u, %s: there is no microbatch %d, the profile has %d", device, position,
-                   node->text, op->microbatch, p->microbatches);
+                   "device %d, position %u, %s: there is no microbatch %d, the profile has %d", device,
+                   position, node->text, op->microbatch, p->microbatches);
   op->kind = (enum zc_kind)kind;
   op->device = device;
   op->time = (const int64_t *[]){p->f, p->b, p->w, p->bw}[kind][op->stage];
