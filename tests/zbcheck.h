@@ -110,6 +110,9 @@ bool zc_fields(struct zc_run *run, const struct zc_document *document, const str
 
 bool zc_text_is(const struct zc_node *node, const char *text);
 
+/* How much of a literal a message shows, for "%.*s". */
+int zc_shown(const struct zc_node *number);
+
 /* The literal times `unit`, exactly. NULL, or why not, in words that follow the literal; `base` names what
  * has to come out whole. At most 15 significant digits; a plain integer may have more, since files hold
  * integers up to 2^53. */

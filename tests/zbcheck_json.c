@@ -379,6 +379,8 @@ bool zc_fields(struct zc_run *run, const struct zc_document *document, const str
   return true;
 }
 
+int zc_shown(const struct zc_node *number) { return number->length < 60 ? (int)number->length : 60; }
+
 bool zc_text_is(const struct zc_node *node, const char *text) {
   return node->length == strlen(text) && memcmp(node->text, text, node->length) == 0;
 }
@@ -468,9 +470,7 @@ bool zc_integer(struct zc_run *run, const struct zc_document *document, const st
   if (node->type != ZC_NUMBER)
     return zc_bad(run, document, node, "%s: %s, expected an integer", where, type_name(node->type));
   const char *why = zc_exact(node, 1, "is not an integer", &read);
-  if (why)
-    return zc_bad(run, document, node, "%s: %.*s %s", where, (int)(node->length < 60 ? node->length : 60),
-                  node->text, why);
+  if (why) return zc_bad(run, document, node, "%s: %.*s %s", where, zc_shown(node), node->text, why);
   if (read < low || read > high)
     return zc_bad(run, document, node, "%s: %lld, expected an integer from %lld to %lld", where,
                   (long long)read, (long long)low, (long long)high);

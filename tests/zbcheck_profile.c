@@ -63,10 +63,9 @@ static bool read_amount(struct reader *r, const struct zc_node *node, const char
   if (node->type != ZC_NUMBER)
     return zc_bad(r->run, r->document, node, "%s: not a number, expected %s", where, amount->range);
   const char *why = zc_exact(node, amount->unit, amount->base, value);
-  int shown = (int)(node->length < 60 ? node->length : 60);
-  if (why) return zc_bad(r->run, r->document, node, "%s: %.*s %s", where, shown, node->text, why);
+  if (why) return zc_bad(r->run, r->document, node, "%s: %.*s %s", where, zc_shown(node), node->text, why);
   if (*value < amount->low || *value > amount->high)
-    return zc_bad(r->run, r->document, node, "%s: %.*s, expected %s", where, shown, node->text,
+    return zc_bad(r->run, r->document, node, "%s: %.*s, expected %s", where, zc_shown(node), node->text,
                   amount->range);
   return true;
 }

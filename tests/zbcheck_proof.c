@@ -37,14 +37,26 @@ struct walk {
   int64_t item, leaves;
 };
 
-/* The last turns of the way down: "<= 3, > 7" reads the halves from the root on. */
+/* The last turns of the way down, "n(3,F,B,10)<=7": device, counted, starting, index, and which half. */
 static const char *describe(const struct walk *walk, char *text, size_t size) {
-  size_t from = walk->depth > 12 ? walk->depth - 12 : 0;
+  size_t from = walk->depth > 6 ? walk->depth - 6 : 0;
+  char name[60];
 
   snprintf(text, size, "%s", walk->depth == 0 ? "the root" : from ? "the path .." : "the path");
-  for (size_t i = from; i < walk->depth; i++)
-    snprintf(text + strlen(text), size - strlen(text), " %s%lld",
-             walk->path[i].above ? ">" : "<=", (long long)walk->path[i].value);
+  for (size_t i = from; i < walk->depth; i++) {
+    const struct inner *inner = &walk->path[i];
+    const struct zc_variable *v = &inner->variable;
+    int32_t device = walk->profile->device_of[v->stage];
+    if (v->what == ZC_COUNT)
+      snprintf(name, sizeof name, "n(%d,%s,%s,%d)", device, zc_kind_names[v->counted],
+               zc_kind_names[v->starting], v->index);
+    else if (v->what == ZC_FUSED)
+      snprintf(name, sizeof name, "fused(%d,B,%d)", device, v->index);
+    else
+      snprintf(name, sizeof name, "offset(%d)", device);
+    snprintf(text + strlen(text), size - strlen(text), " %s%s%lld", name,
+             inner->above ? ">" : "<=", (long long)inner->value);
+  }
   return text;
 }
 

@@ -283,13 +283,10 @@ static bool check_ratio(const struct timeline *t, const char *key, const struct 
   int64_t is = ratio(part, whole), said = 0;
   const char *why = zc_exact(node, 1000000000, "has more than 9 decimals", &said);
 
-  if (why)
-    return zc_bad(t->run, t->document, node, "%s: %.*s %s", key, (int)(node->length < 60 ? node->length : 60),
-                  node->text, why);
+  if (why) return zc_bad(t->run, t->document, node, "%s: %.*s %s", key, zc_shown(node), node->text, why);
   if (said - is > RATIO_TOLERANCE || is - said > RATIO_TOLERANCE)
-    return zc_stop(t->run, ZC_WRONG, "%s says %.*s, recomputed %lld.%06lld", key,
-                   (int)(node->length < 60 ? node->length : 60), node->text, (long long)(is / 1000000000),
-                   (long long)(is % 1000000000 / 1000));
+    return zc_stop(t->run, ZC_WRONG, "%s says %.*s, recomputed %lld.%06lld", key, zc_shown(node), node->text,
+                   (long long)(is / 1000000000), (long long)(is % 1000000000 / 1000));
   return true;
 }
 

@@ -16,9 +16,10 @@
  *             come round every S. A device's first op is F0, which waits for F0 of the stage before: the
  * offset is at least f + comm. How long the device may wait beyond that is unknown: an interval. span the
  * same clocks and the same S, and the offset is exactly f + comm: with every op as early as possible, F0 of a
- * stage starts as F0 of the stage before arrives. This one fact is about orders in which each device begins
- * with the microbatch that the device before it began with, and the bound is one over these; an order that
- * begins elsewhere makes a device start later than it has to, which moves its clock.
+ * stage starts as F0 of the stage before arrives. This holds where every device begins with the same
+ *             microbatch, and the bound is one over those orders. A device that begins with another one
+ * starts later than it has to, and that can shorten its span: see the period, whose bound is one over all
+ * orders.
  *
  * What is kept of every F and B, on its stage's clock, and holds in every schedule of cost <= S that a
  * proof's inner nodes have not put aside: the earliest start and the latest end. Of a B also the earliest
@@ -44,10 +45,7 @@
 
 #include <stdlib.h>
 
-enum {
-  CLASSES = 3,  /* F, B, W */
-  PATIENCE = 40 /* passes after which an offset is split */
-};
+enum { CLASSES = 3 }; /* F, B, W */
 
 static const int64_t never = INT64_MAX / 4; /* later than any time, with room to add to it */
 
@@ -375,67 +373,22 @@ static enum zc_outcome sweep_dirty(struct zc_windows *w, int32_t number) {
   return outcome;
 }
 
-/* Once up the pipe for backwards and down for forwards: what moves on one stage is used on the next. */
-static enum zc_outcome pass(struct zc_windows *w) {
-  apply_lags(w);
-  for (int32_t i = 2 * w->stages - 1; i >= 0; i--) {
-    enum zc_outcome outcome = sweep_dirty(w, i >= w->stages ? i - w->stages : w->stages - 1 - i);
-    if (outcome != ZC_OPEN) return outcome;
-  }
-  apply_lags(w);
-  return w->out_of_memory ? ZC_NO_MEMORY : ZC_OPEN;
-}
-
-static void set_dirty(struct zc_windows *w, bool dirty) {
-  for (int32_t i = 0; i < w->stages; i++) w->stage[i].dirty = dirty;
-}
-
-static bool any_dirty(const struct zc_windows *w) {
-  bool dirty = false;
-
-  for (int32_t i = 0; i < w->stages; i++) dirty = dirty || w->stage[i].dirty;
-  return dirty;
-}
-
-/* Where an offset and the windows around it push each other on by a few ns at a time, a refutation can take
- * millions of passes. Asking for one half of the widest offset at a time ends that: a half that is refuted is
- * cut off. This is a node of a proof tree that nobody had to write down. */
-static enum zc_outcome split_offset(struct zc_windows *w) {
-  struct zc_variable widest = {.what = ZC_OFFSET};
-  int64_t width = 0;
-
-  for (int32_t i = 1; i < w->stages; i++) {
-    if (w->stage[i].offset_high - w->stage[i].offset_low > width) {
-      width = w->stage[i].offset_high - w->stage[i].offset_low;
-      widest.stage = i;
-    }
-  }
-  if (width == 0) return ZC_OPEN;
-  struct stage *s = &w->stage[widest.stage];
-  int64_t middle = s->offset_low + width / 2;
-  for (int above = 0; above < 2; above++) {
-    enum zc_outcome outcome = zc_windows_enter(w, &widest, middle, above);
-    zc_windows_leave(w);
-    set_dirty(w, true); /* this level has not come to rest */
-    if (outcome == ZC_NO_MEMORY) return outcome;
-    if (outcome == ZC_OPEN) continue;
-    if (above)
-      at_most(w, &s->offset_high, middle);
-    else
-      at_least(w, &s->offset_low, middle + 1);
-    if (!link_stages(w, widest.stage)) return ZC_REFUTED;
-  }
-  return ZC_OPEN;
-}
-
 enum zc_outcome zc_windows_propagate(struct zc_windows *w) {
-  enum zc_outcome outcome = w->empty ? ZC_REFUTED : ZC_OPEN;
+  bool dirty = true;
 
-  for (int passes = 1; outcome == ZC_OPEN && any_dirty(w); passes++) {
-    outcome = pass(w);
-    if (outcome == ZC_OPEN && passes % PATIENCE == 0 && any_dirty(w)) outcome = split_offset(w);
+  if (w->empty) return ZC_REFUTED;
+  while (dirty) {
+    apply_lags(w);
+    /* Up the pipe for backwards, then down for forwards: what moves on one stage is used on the next. */
+    for (int32_t i = 2 * w->stages - 1; i >= 0; i--) {
+      enum zc_outcome outcome = sweep_dirty(w, i >= w->stages ? i - w->stages : w->stages - 1 - i);
+      if (outcome != ZC_OPEN) return outcome;
+    }
+    apply_lags(w);
+    dirty = false;
+    for (int32_t i = 0; i < w->stages; i++) dirty = dirty || w->stage[i].dirty;
   }
-  return outcome;
+  return w->out_of_memory ? ZC_NO_MEMORY : ZC_OPEN;
 }
 
 /* ---- down and up the tree ---- */
@@ -475,7 +428,7 @@ void zc_windows_leave(struct zc_windows *w) {
     w->changes_count--;
     *w->changes[w->changes_count].cell = w->changes[w->changes_count].old;
   }
-  set_dirty(w, false); /* the level above had come to rest */
+  for (int32_t i = 0; i < w->stages; i++) w->stage[i].dirty = false; /* the level above had come to rest */
 }
 
 /* ---- the start ---- */
