@@ -61,9 +61,9 @@ holds v.json 'period'
 holds list.json 'period'
 holds single.json 'optimal'
 holds zero.json 'span 0 ns'
-# The span bound is one over orders in which all devices begin with the same microbatch: 101 is the optimum of these, and
+# The span bound is one over orders in which all devices begin with the same microbatch: 101 here, and
 # an order in which device 1 begins with another one reaches 99 (zbcheck_window.c, "span").
-holds span-first-same.json 'span 101 ns'
+holds span-first-same-bound.json 'bound 101 ns'
 holds span-first-differs.json 'span 99 ns'
 holds tree.json 'feasible'
 holds tree-file.json 'feasible'
