@@ -153,10 +153,13 @@ run-fuzz: $(FUZZERS)
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc $<)
-	$(Q)$(CC) $(INCLUDE) $(ALL_CFLAGS) $(DEFINES) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(INCLUDE) $(ALL_CFLAGS) $(OPTIMIZE) $(DEFINES) -MMD -MP -c -o $@ $<
 
 # The checker shares nothing with the solver, not even an include path.
 $(call object,$(CHECK_SRC)): INCLUDE =
+
+# The sweeps over device lattices are loops over rows of integers, and gcc vectorises those from -O3 on.
+$(call object,$(wildcard solver/exact/*.c)): OPTIMIZE = $(if $(filter -O2,$(CFLAGS)),-O3)
 
 $(call object,solver/cli/main.c): DEFINES = -DZB_PARTS='"$(PARTS)"'
 $(call object,solver/cli/main.c): $(BUILD)/parts.mk

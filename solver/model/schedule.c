@@ -104,7 +104,7 @@ static bool split_is_better(const struct zb_profile *p, int stage) {
 
 enum zb_status zb_schedule_sequential(const struct zb_profile *profile, struct zb_schedule **schedule,
                                       struct zb_error *error) {
-  struct zb_schedule_builder builder;
+  struct zb_schedule_builder builder = {0};
   enum zb_status status = zb_builder_create(profile, &builder, error);
   if (status != ZB_OK) return status;
   for (int j = 0; j < profile->microbatches; j++) {

@@ -1,0 +1,41 @@
+// proof.h - a refutation as a tree of splits, and its text (contract.md section 3, `proof`).
+#ifndef ZB_PROOF_H
+#define ZB_PROOF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "solver/exact/window.h"
+
+// What a split splits: an order variable, named by its lower window, or a start offset.
+enum zb_split_kind { ZB_SPLIT_X, ZB_SPLIT_Y, ZB_SPLIT_Z, ZB_SPLIT_FUSED, ZB_SPLIT_OFFSET };
+
+// <= value on one side, > value on the other.
+struct zb_split {
+  enum zb_split_kind kind;
+  int device, index;
+  int64_t value;
+};
+
+// Restricts the state to one side of a split: 0 for <= value, 1 for > value.
+void zb_split_apply(struct zb_state *state, const struct zb_split *split, int side);
+
+#define ZB_PROOF_LEAF (-1)
+struct zb_proof_node {
+  struct zb_split split;
+  int32_t child[2]; // inner node, or ZB_PROOF_LEAF
+};
+// Root at node[0]; empty: propagation alone refutes.
+struct zb_proof {
+  struct zb_proof_node *node;
+  size_t count, capacity;
+};
+// Returns the new node's number, or ZB_PROOF_LEAF if memory ran out.
+int32_t zb_proof_add(struct zb_proof *proof, const struct zb_split *split);
+void zb_proof_free(struct zb_proof *proof);
+
+// The preorder list as JSON text, owned by the caller; NULL in *text for an empty proof.
+enum zb_status zb_proof_print(const struct zb_proof *proof, int64_t tick_ns, char **text,
+                              struct zb_error *error);
+
+#endif

@@ -1,0 +1,60 @@
+// root.c - bisection for the least target that propagation does not refute.
+//
+// Targets below the bound are refuted quickly, and a fixpoint of a larger target is a valid start for a
+// smaller one, so each step goes on from the tightest fixpoint known. The closed form is often the
+// bound itself: it is tried first, then the target just below it; then steps double from there.
+//
+// Invariant: every target below *bound is refuted by propagation, so that a checker needs no help.
+#include "solver/exact/root.h"
+
+#include "solver/model/number.h"
+
+// The fixpoint that targets below may start from.
+struct known {
+  struct zb_state *fixpoint, *trial;
+  bool any;
+};
+
+static enum zb_sweep try_target(struct known *known, int64_t target) {
+  if (known->any) {
+    zb_state_derive(known->trial, known->fixpoint, target);
+  } else {
+    zb_state_reset(known->trial, target);
+  }
+  const enum zb_sweep swept = zb_state_propagate(known->trial);
+  if (swept == ZB_SWEEP_KEPT) {
+    struct zb_state *now = known->trial;
+    known->trial = known->fixpoint;
+    known->fixpoint = now;
+    known->any = true;
+  }
+  return swept;
+}
+
+enum zb_sweep zb_root_bound(struct zb_state *state, struct zb_state *spare, struct zb_state *ceiling,
+                            int64_t hint, int64_t high, int64_t *bound) {
+  struct known known = {state, spare, false};
+  const bool reached = high != INT64_MAX;
+  *bound = 0;
+  // A good heuristic is often optimal: then one refutation is all it takes.
+  int64_t kept = high, target = reached ? high - 1 : hint, step = zb_max(1, hint / 1024);
+  while (*bound < kept) {
+    const enum zb_sweep swept = try_target(&known, target);
+    if (swept == ZB_SWEEP_KEPT) {
+      if (reached && target == high - 1) zb_state_derive(ceiling, known.fixpoint, target);
+      kept = target;
+      target = kept == hint ? hint - 1 : hint > *bound && hint < kept ? hint : *bound + (kept - *bound) / 2;
+    } else if (swept == ZB_SWEEP_REFUTED) {
+      *bound = target + 1;
+      target = *bound + (kept - *bound) / 2;
+      if (step < kept - *bound) {
+        target = zb_min(target, *bound + step);
+        step *= 2;
+      }
+    } else {
+      return swept;
+    }
+  }
+  if (known.any && known.fixpoint != state) zb_state_derive(state, known.fixpoint, known.fixpoint->target);
+  return ZB_SWEEP_KEPT;
+}

@@ -1,0 +1,324 @@
+// tree.c - depth-first search over the order variables.
+//
+// A node is a fixpoint of propagation; it splits one variable in two, and a side that propagation refutes
+// is a leaf. Wide offsets (the period's) are split first, then x, which fixes how F and B interleave, y and
+// z, which say where W goes, fused, and last what is left of the offsets. Where memory is tight, probing
+// extreme values of x before each split is what makes refutations short. The recorded tree is a proof by the
+// rules of propagation alone.
+//
+// Invariant: the two sides of every recorded node cover all schedules that its own splits allow.
+#include "solver/exact/tree.h"
+
+#include <stdlib.h>
+
+struct zb_tree_frame {
+  struct zb_split split;
+  size_t mark;
+  int32_t node; // in the proof
+  int tried;    // sides
+  int side;     // the one being searched
+  int level;    // splits above, not counting probes
+};
+
+void zb_tree_free(struct zb_tree *tree) {
+  free(tree->frame);
+  *tree = (struct zb_tree){0};
+}
+
+// Offset intervals wider than this part of the target are split before any order.
+static const int64_t wide_offset = 256;
+
+// Best variable of one kind; false if all are fixed.
+static bool pick_order(const struct zb_state *state, const struct zb_tree_rule *rule, const double *weight,
+                       enum zb_split_kind kind, struct zb_split *split) {
+  static const struct {
+    enum zb_window lo, early;
+  } by_kind[] = {[ZB_SPLIT_X] = {ZB_X_LO, ZB_B_EARLY},
+                 [ZB_SPLIT_Y] = {ZB_Y_LO, ZB_B_EARLY},
+                 [ZB_SPLIT_Z] = {ZB_Z_LO, ZB_F_EARLY},
+                 [ZB_SPLIT_FUSED] = {ZB_FUSED_LO, ZB_B_EARLY}};
+  const int m = state->chain->microbatches;
+  double best = -1;
+  for (int d = 0; d < state->chain->devices; d++) {
+    const int64_t *lo = &state->cell[zb_state_cell(state, d, by_kind[kind].lo, 0)], *hi = lo + m;
+    const int64_t *early = &state->cell[zb_state_cell(state, d, by_kind[kind].early, 0)];
+    for (int i = 0; i < m; i++) {
+      if (lo[i] == hi[i]) continue;
+      const double score = rule->pick == ZB_PICK_SMALLEST ? (double)(hi[i] - lo[i]) / weight[d]
+                                                          : (double)(early[i] + state->chain->device[d].lead);
+      if (best >= 0 && score >= best) continue;
+      best = score;
+      *split = (struct zb_split){kind, d, i, lo[i]};
+      if (rule->more_first) split->value = hi[i] - 1;
+    }
+  }
+  return best >= 0;
+}
+
+// Widest offset interval of more than `width` ticks.
+static bool pick_offset(const struct zb_state *state, int64_t width, struct zb_split *split) {
+  int64_t widest = width;
+  for (int d = 1; d < state->chain->devices; d++) {
+    const int64_t lo = state->cell[zb_state_offset_lo(state, d)],
+                  hi = state->cell[zb_state_offset_hi(state, d)];
+    if (hi - lo <= widest) continue;
+    widest = hi - lo;
+    *split = (struct zb_split){ZB_SPLIT_OFFSET, d, 0, lo + (hi - lo) / 2};
+  }
+  return widest > width;
+}
+
+// Wide offsets first: orders say little while they are.
+static bool pick(const struct zb_state *state, const struct zb_tree_rule *rule, const double *weight,
+                 struct zb_split *split) {
+  if (pick_offset(state, state->target / wide_offset, split)) return true;
+  for (int kind = ZB_SPLIT_X; kind <= ZB_SPLIT_Z; kind++) {
+    if (pick_order(state, rule, weight, (enum zb_split_kind)kind, split)) return true;
+  }
+  return state->chain->any_fused && pick_order(state, rule, weight, ZB_SPLIT_FUSED, split);
+}
+
+static bool meets_target(const struct zb_state *state, struct zb_timer *timer,
+                         const struct zb_orders *orders) {
+  int64_t cost_ns;
+  return zb_timer_cost(timer, state->objective, orders, &cost_ns, NULL, NULL) == ZB_OK &&
+         cost_ns <= state->target * state->chain->tick_ns;
+}
+
+// All orders are fixed: their only word on every device, and whether it meets the target.
+static enum zb_tree_end finish(struct zb_state *state, struct zb_timer *timer, uint64_t *random,
+                               struct zb_orders *orders) {
+  for (int d = 0; d < state->chain->devices; d++) {
+    const enum zb_sweep swept = zb_state_sweep(state, d);
+    if (swept == ZB_SWEEP_STOPPED) return ZB_TREE_STOPPED;
+    if (swept == ZB_SWEEP_MEMORY) return ZB_TREE_MEMORY;
+    if (!zb_walk(state, d, &zb_preferences[0], random, orders)) return ZB_TREE_REFUTED;
+  }
+  return meets_target(state, timer, orders) ? ZB_TREE_SOLVED : ZB_TREE_REFUTED;
+}
+
+static bool reserve_frame(struct zb_tree *tree, size_t depth) {
+  if (depth < tree->frame_capacity) return true;
+  const size_t capacity = tree->frame_capacity ? 2 * tree->frame_capacity : 256;
+  struct zb_tree_frame *grown = realloc(tree->frame, capacity * sizeof *grown);
+  if (!grown) return false;
+  tree->frame = grown;
+  tree->frame_capacity = capacity;
+  return true;
+}
+
+// What a search works with.
+struct search {
+  struct zb_tree *tree;
+  struct zb_state *state;
+  const struct zb_tree_rule *rule;
+  struct zb_timer *timer;
+  double *weight;
+  uint64_t *random;
+  struct zb_orders *orders;
+  struct zb_proof *proof;
+  size_t depth;
+  int dives;
+  bool barren;
+  int level;
+  bool thorough; // the next probing tries every open x
+  int64_t next_dive;
+  int64_t work_before;
+};
+
+// The first probing is never cut short: without it the tree that follows is hopeless.
+static bool spent(const struct search *search) {
+  if (search->rule->shave_depth > 0 && search->thorough) return false;
+  return search->tree->nodes >= search->rule->nodes ||
+         search->state->lattice->work - search->work_before >= search->rule->work;
+}
+
+// A dive from a fixpoint; SOLVED, or what stopped it, or CAPPED: nothing found.
+static enum zb_tree_end try_dive(struct search *search) {
+  const struct zb_dive dive = {
+      .from = search->dives % 4 == 3 ? ZB_DIVE_FIRST : ZB_DIVE_LAST,
+      .preference = search->dives / 2 % 2,
+      .tries = 3,
+      .noise = search->dives < 4   ? 0
+               : search->dives % 2 ? 8
+                                   : 32,
+  };
+  search->dives++;
+  const enum zb_sweep swept = zb_dive(search->state, &dive, search->random, search->orders);
+  if (swept == ZB_SWEEP_STOPPED) return ZB_TREE_STOPPED;
+  if (swept == ZB_SWEEP_MEMORY) return ZB_TREE_MEMORY;
+  // Where offsets are open, orders that propagation keeps may still miss the target.
+  return swept == ZB_SWEEP_KEPT && meets_target(search->state, search->timer, search->orders)
+             ? ZB_TREE_SOLVED
+             : ZB_TREE_CAPPED;
+}
+
+// Everything is fixed and nothing refutes it, but the orders cannot run: ops without duration wait for
+// each other in a cycle.
+static enum zb_tree_end close_barren(struct search *search) {
+  search->barren = true;
+  if (search->depth == 0) return ZB_TREE_BARREN;
+  zb_state_undo(search->state, search->tree->frame[search->depth - 1].mark);
+  return ZB_TREE_OPEN;
+}
+
+// Records a split at the state's fixpoint as the deepest frame.
+static enum zb_tree_end push_frame(struct search *search, const struct zb_split *split) {
+  struct zb_tree *tree = search->tree;
+  struct zb_tree_frame frame = {.split = *split, .mark = zb_state_mark(search->state), .node = ZB_PROOF_LEAF};
+  if (!reserve_frame(tree, search->depth)) return ZB_TREE_MEMORY;
+  if (search->proof) {
+    frame.node = zb_proof_add(search->proof, split);
+    if (frame.node == ZB_PROOF_LEAF) return ZB_TREE_MEMORY;
+    if (search->depth > 0) {
+      const struct zb_tree_frame *parent = &tree->frame[search->depth - 1];
+      search->proof->node[parent->node].child[parent->side] = frame.node;
+    }
+  }
+  frame.level = search->level;
+  tree->frame[search->depth++] = frame;
+  return ZB_TREE_OPEN;
+}
+
+static enum zb_tree_end end_of(enum zb_sweep swept) {
+  return swept == ZB_SWEEP_STOPPED  ? ZB_TREE_STOPPED
+         : swept == ZB_SWEEP_MEMORY ? ZB_TREE_MEMORY
+                                    : ZB_TREE_REFUTED;
+}
+
+// Tries one extreme value of a variable. Refuted, the other side becomes the node: KEPT, or REFUTED with it.
+static enum zb_tree_end probe(struct search *search, const struct zb_split *split, int side, bool *refuted,
+                              size_t *impact) {
+  struct zb_state *state = search->state;
+  const size_t mark = zb_state_mark(state);
+  search->tree->nodes++;
+  zb_split_apply(state, split, side);
+  enum zb_sweep swept = zb_state_propagate(state);
+  *impact = zb_state_mark(state) - mark;
+  zb_state_undo(state, mark);
+  *refuted = swept == ZB_SWEEP_REFUTED;
+  if (swept == ZB_SWEEP_KEPT) return ZB_TREE_OPEN;
+  if (!*refuted) return end_of(swept);
+  const enum zb_tree_end pushed = push_frame(search, split);
+  if (pushed != ZB_TREE_OPEN) return pushed;
+  struct zb_tree_frame *frame = &search->tree->frame[search->depth - 1];
+  frame->tried = 2;
+  frame->side = 1 - side;
+  zb_split_apply(state, split, 1 - side);
+  swept = zb_state_propagate(state);
+  return swept == ZB_SWEEP_KEPT ? ZB_TREE_OPEN : end_of(swept);
+}
+
+// Probes the extremes of open x until a whole pass refutes none: all of them the first time, then those
+// with two values left, where a refutation decides. `best` is the split whose sides both changed most.
+static enum zb_tree_end shave(struct search *search, struct zb_split *best) {
+  struct zb_state *state = search->state;
+  const int m = state->chain->microbatches, count = state->chain->devices * m;
+  double most = -1;
+  for (int i = 0, quiet = 0; quiet < count; i = (i + 1) % count, quiet++) {
+    const int d = i / m, k = i % m;
+    size_t impact[2] = {0, 0};
+    for (int side = 0; side < 2; side++) {
+      for (bool refuted = true; refuted;) {
+        const int64_t lo = zb_state_get(state, d, ZB_X_LO, k), hi = zb_state_get(state, d, ZB_X_HI, k);
+        if (lo == hi || (!search->thorough && hi - lo > 1)) break;
+        const struct zb_split split = {ZB_SPLIT_X, d, k, side == 0 ? lo : hi - 1};
+        if (spent(search)) return ZB_TREE_CAPPED;
+        const enum zb_tree_end end = probe(search, &split, side, &refuted, &impact[side]);
+        if (end != ZB_TREE_OPEN) return end;
+        if (refuted) quiet = 0, most = -1;
+      }
+    }
+    const int64_t lo = zb_state_get(state, d, ZB_X_LO, k), hi = zb_state_get(state, d, ZB_X_HI, k);
+    if (lo == hi) continue;
+    const double score = ((double)impact[0] + 1) * ((double)impact[1] + 1);
+    if (score > most) {
+      most = score;
+      *best = (struct zb_split){ZB_SPLIT_X, d, k, lo};
+    }
+  }
+  return most >= 0 ? ZB_TREE_OPEN : ZB_TREE_CAPPED;
+}
+
+// Opens a frame for the node that the state is at: its split, and its place in the proof. OPEN, or how the
+// search ends.
+static enum zb_tree_end open_node(struct search *search) {
+  struct zb_tree *tree = search->tree;
+  struct zb_state *state = search->state;
+  struct zb_split split;
+  bool chosen = false;
+  search->level = search->depth > 0 ? tree->frame[search->depth - 1].level + 1 : 0;
+  if (search->level < search->rule->shave_depth && !pick_offset(state, state->target / wide_offset, &split)) {
+    const enum zb_tree_end shaved = shave(search, &split);
+    search->thorough = false;
+    if (shaved == ZB_TREE_REFUTED) return ZB_TREE_OPEN;
+    if (shaved == ZB_TREE_OPEN)
+      chosen = true;
+    else if (shaved != ZB_TREE_CAPPED || spent(search))
+      return shaved;
+  }
+  if (search->rule->dive_every > 0 && tree->nodes >= search->next_dive) {
+    search->next_dive = tree->nodes + search->rule->dive_every;
+    const enum zb_tree_end dived = try_dive(search);
+    if (dived != ZB_TREE_CAPPED) return dived;
+  }
+  if (!chosen && !pick(state, search->rule, search->weight, &split)) {
+    const enum zb_tree_end end = finish(state, search->timer, search->random, search->orders);
+    if (end != ZB_TREE_REFUTED) return end;
+    // Fixed orders are exact where offsets are; only the period has offsets left to split.
+    if (!pick_offset(state, 0, &split)) return close_barren(search);
+  }
+  const enum zb_tree_end pushed = push_frame(search, &split);
+  if (pushed == ZB_TREE_OPEN) tree->frame[search->depth - 1].level = search->level;
+  return pushed;
+}
+
+// Goes to the next side that propagation keeps, closing nodes whose sides are both refuted. OPEN: the
+// state is at a new node.
+static enum zb_tree_end next_side(struct search *search) {
+  struct zb_tree *tree = search->tree;
+  struct zb_state *state = search->state;
+  for (;;) {
+    struct zb_tree_frame *frame = &tree->frame[search->depth - 1];
+    if (frame->tried == 2) {
+      if (--search->depth == 0) return search->barren ? ZB_TREE_BARREN : ZB_TREE_REFUTED;
+      zb_state_undo(state, tree->frame[search->depth - 1].mark);
+      continue;
+    }
+    if (spent(search)) return ZB_TREE_CAPPED;
+    tree->nodes++;
+    frame->side = search->rule->more_first ? 1 - frame->tried : frame->tried;
+    frame->tried++;
+    zb_split_apply(state, &frame->split, frame->side);
+    switch (zb_state_propagate(state)) {
+    case ZB_SWEEP_KEPT:
+      return ZB_TREE_OPEN;
+    case ZB_SWEEP_STOPPED:
+      return ZB_TREE_STOPPED;
+    case ZB_SWEEP_MEMORY:
+      return ZB_TREE_MEMORY;
+    case ZB_SWEEP_REFUTED:
+      search->weight[state->refuted_by] += 1;
+      zb_state_undo(state, frame->mark);
+    }
+  }
+}
+
+enum zb_tree_end zb_tree_search(struct zb_tree *tree, struct zb_state *state, const struct zb_tree_rule *rule,
+                                struct zb_timer *timer, double *weight, uint64_t *random,
+                                struct zb_orders *orders, struct zb_proof *proof) {
+  struct search search = {
+      tree, state, rule, timer, weight, random, orders, proof, 0, 0, false, 0, true, 0, state->lattice->work};
+  const size_t mark = zb_state_mark(state);
+  const bool recording = state->recording;
+  state->recording = true;
+  tree->nodes = 0;
+  enum zb_tree_end end = ZB_TREE_OPEN;
+  while (end == ZB_TREE_OPEN) {
+    end = open_node(&search);
+    if (end == ZB_TREE_OPEN) end = next_side(&search);
+  }
+  zb_state_undo(state, mark);
+  state->recording = recording;
+  return end;
+}

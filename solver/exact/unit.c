@@ -1,0 +1,57 @@
+// unit.c - a thread's scratch, and what climbing and neighbourhoods share.
+#include "solver/exact/unit.h"
+
+enum zb_status zb_worker_open(const struct zb_known *known, size_t most_states, struct zb_worker *worker,
+                              struct zb_error *error) {
+  *worker = (struct zb_worker){0};
+  worker->lattice.most_states = most_states;
+  enum zb_status status =
+      zb_state_open(known->chain, known->objective, &worker->lattice, &worker->state, error);
+  if (status == ZB_OK) status = zb_timer_open(known->profile, &worker->timer, error);
+  if (status == ZB_OK) status = zb_orders_create(known->chain, &worker->trial, error);
+  if (status != ZB_OK) zb_worker_close(worker);
+  return status;
+}
+
+void zb_worker_close(struct zb_worker *worker) {
+  zb_state_close(&worker->state);
+  zb_lattice_free(&worker->lattice);
+  zb_tree_free(&worker->tree);
+  zb_timer_close(&worker->timer);
+  zb_orders_free(&worker->trial);
+}
+
+void zb_unit_offer(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker) {
+  int64_t cost_ns;
+  const enum zb_objective objective = worker->state.objective;
+  const enum zb_status status =
+      zb_timer_cost(&worker->timer, objective, &worker->trial, &cost_ns, NULL, NULL);
+  if (status == ZB_FAILED) unit->status = status;
+  if (status != ZB_OK) return;
+  const int64_t cost = zb_chain_ticks(known->chain, cost_ns);
+  if (cost >= unit->cost) return;
+  unit->cost = cost;
+  zb_orders_copy(&unit->orders, &worker->trial);
+}
+
+void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker) {
+  unit->bound = known->bound;
+  unit->barren = known->barren;
+  unit->cost = known->cost;
+  unit->nodes = 0;
+  unit->status = ZB_OK;
+  unit->proof.count = 0;
+  worker->lattice.halt = &unit->halt;
+  switch (unit->kind) {
+  case ZB_UNIT_RAISE:
+    zb_unit_raise(unit, known, worker);
+    break;
+  case ZB_UNIT_CLIMB:
+    zb_unit_climb(unit, known, worker);
+    break;
+  case ZB_UNIT_NEIGHBOUR:
+    zb_unit_neighbour(unit, known, worker);
+    break;
+  }
+  worker->lattice.halt = NULL;
+}

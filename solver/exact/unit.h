@@ -1,0 +1,74 @@
+// unit.h - the pieces of work that a search hands to its threads.
+//
+// A unit starts from what is known when its round begins and reports what it found; it reads nothing
+// that other units of the round write. So a round has one outcome, whatever the number of threads.
+#ifndef ZB_UNIT_H
+#define ZB_UNIT_H
+
+#include "solver/exact/orders.h"
+#include "solver/exact/proof.h"
+#include "solver/exact/tree.h"
+#include "solver/exact/window.h"
+
+#define ZB_NO_COST INT64_MAX
+
+// What all units of a round may read.
+struct zb_known {
+  const struct zb_chain *chain;
+  const struct zb_profile *profile;
+  enum zb_objective objective;
+  int64_t bound, cost;            // ticks; cost ZB_NO_COST: no schedule yet
+  int64_t barren;                 // targets below this have no schedule, proven or not
+  const struct zb_orders *best;   // of that cost
+  const struct zb_state *ceiling; // a fixpoint at the largest target of interest
+};
+
+enum zb_unit_kind {
+  ZB_UNIT_RAISE,     // complete trees that narrow in on the best bound their cap allows
+  ZB_UNIT_CLIMB,     // one tree at the bound: if that is the optimum, dives inside a tree mostly find it
+  ZB_UNIT_NEIGHBOUR, // small trees around the best orders
+};
+
+struct zb_unit {
+  enum zb_unit_kind kind;
+  struct zb_tree_rule rule; // of each tree
+  int64_t work;             // states to sweep before it is enough
+  double *weight;           // [devices] of this unit's stream; kept from round to round
+  uint64_t random;          // likewise
+  double part;              // RAISE: of the gap, to where the next target is; kept
+  int share;                // of a round's work, in sixteenths; NEIGHBOUR: less while nothing is found
+  int level, failures;      // NEIGHBOUR: how wide neighbourhoods are, tries since the last success; kept
+  struct zb_halt halt;
+
+  int64_t bound;         // found: every target below it is refuted
+  struct zb_proof proof; // of bound - 1, where it rose
+  int64_t barren;
+  int64_t cost;            // ZB_NO_COST: nothing better
+  struct zb_orders orders; // of that cost
+  int64_t nodes;
+  enum zb_status status; // ZB_OK, or the failure that ended it
+};
+
+// Scratch of one thread.
+struct zb_worker {
+  struct zb_lattice lattice;
+  struct zb_state state;
+  struct zb_tree tree;
+  struct zb_timer timer;
+  struct zb_orders trial;
+};
+enum zb_status zb_worker_open(const struct zb_known *known, size_t most_states, struct zb_worker *worker,
+                              struct zb_error *error);
+void zb_worker_close(struct zb_worker *worker);
+
+void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
+
+// The kinds of work, in climb.c and neighbour.c.
+void zb_unit_raise(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
+void zb_unit_climb(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
+void zb_unit_neighbour(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
+
+// Takes worker->trial as the unit's result if it is better than what the unit knows.
+void zb_unit_offer(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
+
+#endif

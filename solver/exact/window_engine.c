@@ -1,0 +1,101 @@
+// window_engine.c - problem in, result out: ticks back to nanoseconds, orders back to a schedule.
+#include "solver/exact/window_engine.h"
+
+#include "solver/exact/search.h"
+
+// Sweeps a device may take to refute a period between two ticks: windows can close in by 1 ns a round.
+static const int64_t sharpen_sweeps = 400;
+
+// Whether propagation refutes every period below `cost_ns`, in ticks that divide cost_ns - 1.
+static enum zb_status refutes_below(const struct zb_problem *problem, int64_t cost_ns, bool *refuted,
+                                    struct zb_error *error) {
+  struct zb_chain *chain = NULL;
+  struct zb_lattice lattice = {0};
+  struct zb_state state = {0};
+  const struct zb_halt halt = {.deadline = &problem->deadline};
+  enum zb_status status = zb_chain_create(problem->profile, cost_ns - 1, &chain, error);
+  if (status == ZB_OK) status = zb_state_open(chain, problem->objective, &lattice, &state, error);
+  if (status == ZB_OK) {
+    lattice.halt = &halt;
+    state.most_sweeps = sharpen_sweeps * chain->devices;
+    zb_state_reset(&state, (cost_ns - 1) / chain->tick_ns);
+    *refuted = zb_state_propagate(&state) == ZB_SWEEP_REFUTED;
+  }
+  zb_state_close(&state);
+  zb_lattice_free(&lattice);
+  zb_chain_free(chain);
+  return status;
+}
+
+// What was proven, in ns. No target below found->bound ticks can be met. Span and makespan are whole
+// ticks; a period is more than the last refuted target, and is then tried once just below its cost.
+static enum zb_status bound_in_ns(const struct zb_problem *problem, const struct zb_chain *chain,
+                                  const struct zb_search_result *found, int64_t cost_ns, int64_t *bound_ns,
+                                  struct zb_error *error) {
+  *bound_ns = found->bound * chain->tick_ns;
+  if (problem->objective != ZB_PERIOD || found->bound == 0) return ZB_OK;
+  *bound_ns = (found->bound - 1) * chain->tick_ns + 1;
+  bool refuted = false;
+  enum zb_status status = ZB_OK;
+  if (*bound_ns < cost_ns && found->bound == found->cost && found->proof.count == 0) {
+    status = refutes_below(problem, cost_ns, &refuted, error);
+  }
+  if (refuted) *bound_ns = cost_ns;
+  return status;
+}
+
+// A schedule's own timing has the last word: it must cost what the search says, and no less than the bound.
+static enum zb_status fill_result(const struct zb_problem *problem, const struct zb_chain *chain,
+                                  const struct zb_search_result *found, struct zb_result *result,
+                                  struct zb_error *error) {
+  struct zb_result filled = {.status = ZB_UNKNOWN, .cost_ns = INT64_MAX, .work = found->nodes};
+  enum zb_status status = ZB_OK;
+  if (found->cost != INT64_MAX) {
+    struct zb_timer timer;
+    status = zb_timer_open(problem->profile, &timer, error);
+    if (status == ZB_OK) {
+      status =
+          zb_timer_cost(&timer, problem->objective, &found->orders, &filled.cost_ns, &filled.schedule, error);
+    }
+    zb_timer_close(&timer);
+  }
+  if (status == ZB_OK) status = bound_in_ns(problem, chain, found, filled.cost_ns, &filled.bound_ns, error);
+  if (status == ZB_OK && found->cost != INT64_MAX) {
+    if (zb_chain_ticks(chain, filled.cost_ns) != found->cost || filled.cost_ns < filled.bound_ns) {
+      status =
+          zb_fail(error, ZB_SELF_CHECK, "window: schedule costs %lld ns, search says %lld ticks, bound %lld",
+                  (long long)filled.cost_ns, (long long)found->cost, (long long)filled.bound_ns);
+    }
+    filled.status = filled.cost_ns == filled.bound_ns ? ZB_OPTIMAL : ZB_FEASIBLE;
+  }
+  if (status == ZB_OK) status = zb_proof_print(&found->proof, chain->tick_ns, &filled.proof, error);
+  if (status == ZB_OK) {
+    *result = filled;
+  } else {
+    zb_schedule_free(filled.schedule);
+  }
+  return status;
+}
+
+static enum zb_status solve_window(const struct zb_problem *problem, const struct zb_schedule *incumbent,
+                                   struct zb_result *result, struct zb_error *error) {
+  if (zb_result_if_infeasible(problem, result)) return ZB_OK;
+  struct zb_chain *chain = NULL;
+  struct zb_search_result found;
+  enum zb_status status = zb_chain_create(problem->profile, 0, &chain, error);
+  if (status != ZB_OK) return status;
+  status = zb_search_run(problem, chain, incumbent, &found, error);
+  if (status == ZB_OK) {
+    status = fill_result(problem, chain, &found, result, error);
+    zb_search_result_free(&found);
+  }
+  zb_chain_free(chain);
+  return status;
+}
+
+const struct zb_engine zb_engine_window = {
+    .name = "window",
+    .help = "bound and schedule by window propagation and complete search",
+    .need = ZB_NEED_CHAIN,
+    .solve = solve_window,
+};
