@@ -6,6 +6,8 @@
 #include "solver/cli/engines.h"
 #include "solver/cli/method.h"
 #include "solver/cli/progress.h"
+#include "solver/cli/redo_bound.h"
+#include "solver/cli/write_answer.h"
 #include "solver/io/file.h"
 #include "solver/io/schedule_json.h"
 #include "solver/model/number.h"
@@ -68,17 +70,6 @@ static void print_json(const struct zb_answer *answer, double seconds, struct zb
   zb_text_print(out, ", \"seconds\": %.6f}\n", seconds);
 }
 
-// A schedule that fits, and a proof that there is none, are written; what did not come to an end leaves the
-// old file as it was.
-static enum zb_status write_answer(const char *path, const struct zb_answer *answer, struct zb_error *error) {
-  if (answer->status == ZB_OVER_LIMIT || answer->status == ZB_UNKNOWN) return ZB_OK;
-  struct zb_text text = {0};
-  zb_answer_print(answer, &text);
-  enum zb_status status = zb_file_write(path, &text, error);
-  zb_text_free(&text);
-  return status;
-}
-
 // The exit status of an answer, with the line that goes with it.
 static enum zb_status conclude(const struct zb_options *options, const struct zb_answer *answer,
                                struct zb_error *error) {
@@ -116,6 +107,10 @@ static enum zb_status solve(const struct zb_options *options, const struct zb_en
     zb_progress_start(&progress, options, start_ns, &problem);
     status = zb_method_run(engine, &problem, NULL, answer, error);
     zb_progress_end(&progress);
+    if (status == ZB_OK) {
+      status = zb_redo_own_bound(answer, &problem.deadline, error);
+      if (status != ZB_OK) zb_answer_free(answer);
+    }
   }
   zb_profile_free(placed);
   zb_profile_free(profile);
@@ -130,11 +125,11 @@ enum zb_status zb_command_solve(const struct zb_options *options, int64_t start_
   enum zb_status status = zb_engine_find(options->method, strlen(options->method), &engine, error);
   if (status == ZB_OK && stdout_taken && options->json)
     status = zb_fail(error, ZB_BAD_INPUT, "--json and -o %s both want standard output", options->output);
-  if (status == ZB_OK && options->output) status = zb_file_can_write(options->output, error);
+  if (status == ZB_OK) status = zb_write_answer_check(options->output, options->proof, error);
   if (status == ZB_OK) status = solve(options, engine, start_ns, &answer, error);
   if (status != ZB_OK) return status;
 
-  if (options->output) status = write_answer(options->output, &answer, error);
+  if (options->output) status = zb_write_answer(options->output, options->proof, &answer, error);
   if (status == ZB_OK) {
     double seconds = (double)(zb_clock_ns() - start_ns) * 1e-9;
     if (options->json)

@@ -42,6 +42,8 @@ enum {
 #define ZB_OPTION_TABLE(X)                                                                       \
   X(output, 'o', "output", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE,                            \
     "write the schedule to FILE")                                                                \
+  X(proof, 0, "proof", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE,                                \
+    "write the bound's proof tree to FILE beside the schedule")                                  \
   X(method, 0, "method", "M", TEXT, "auto", 0, 0, "", ZB_ON_SOLVE | ZB_ON_FRONTIER,              \
     "how to solve (zbsolve help lists the methods)")                                             \
   X(methods, 0, "methods", "A,B,..", TEXT, NULL, 0, 0, "", ZB_ON_COMPARE,                        \

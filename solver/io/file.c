@@ -74,6 +74,8 @@ static bool is_descriptor_name(const char *path) {
   return false;
 }
 
+static bool is_stdout(const char *path) { return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0; }
+
 static enum zb_status write_descriptor(int descriptor, const struct zb_text *text, const char *path,
                                        struct zb_error *error) {
   for (size_t written = 0; written < text->size;) {
@@ -179,16 +181,18 @@ static int create_temporary(const char *directory, char *name, size_t room) {
   return descriptor;
 }
 
-static enum zb_status replace(const char *path, const struct target *target, const struct zb_text *text,
-                              struct zb_error *error) {
+// Writes the text to a new file in the target's directory, whose name (owned) is *temporary on success.
+static enum zb_status write_temporary(const char *path, const struct target *target,
+                                      const struct zb_text *text, char **temporary, struct zb_error *error) {
   size_t room = strlen(target->directory) + 64;
-  char *temporary = malloc(room);
-  if (!temporary) return zb_fail_memory(error);
+  char *name = malloc(room);
+  if (!name) return zb_fail_memory(error);
   enum zb_status status = ZB_OK;
-  int descriptor = create_temporary(target->directory, temporary, room);
+  int descriptor = create_temporary(target->directory, name, room);
   if (descriptor < 0) {
     status = fail_errno(error, ZB_FAILED, path, "cannot create a temporary file beside it");
-    goto done;
+    free(name);
+    return status;
   }
   if (target->exists && fchmod(descriptor, target->mode) != 0)
     status = fail_errno(error, ZB_FAILED, path, "cannot set the mode");
@@ -196,10 +200,29 @@ static enum zb_status replace(const char *path, const struct target *target, con
   if (status == ZB_OK && fsync(descriptor) != 0 && errno != EINVAL)
     status = fail_errno(error, ZB_FAILED, path, "cannot write");
   if (close(descriptor) != 0 && status == ZB_OK) status = fail_errno(error, ZB_FAILED, path, "cannot write");
-  if (status == ZB_OK && rename(temporary, target->real) != 0)
-    status = fail_errno(error, ZB_FAILED, path, "cannot rename the temporary file to it");
-  if (status != ZB_OK) unlink(temporary);
-done:
+  if (status == ZB_OK) {
+    *temporary = name;
+    return ZB_OK;
+  }
+  unlink(name);
+  free(name);
+  return status;
+}
+
+// Puts a temporary file in the target's place, or removes it and says why.
+static enum zb_status move_in(const char *path, const struct target *target, const char *temporary,
+                              struct zb_error *error) {
+  if (rename(temporary, target->real) == 0) return ZB_OK;
+  enum zb_status status = fail_errno(error, ZB_FAILED, path, "cannot rename the temporary file to it");
+  unlink(temporary);
+  return status;
+}
+
+static enum zb_status replace(const char *path, const struct target *target, const struct zb_text *text,
+                              struct zb_error *error) {
+  char *temporary = NULL;
+  enum zb_status status = write_temporary(path, target, text, &temporary, error);
+  if (status == ZB_OK) status = move_in(path, target, temporary, error);
   free(temporary);
   return status;
 }
@@ -207,11 +230,72 @@ done:
 enum zb_status zb_file_write(const char *path, const struct zb_text *text, struct zb_error *error) {
   enum zb_status status = zb_text_status(text, error);
   if (status != ZB_OK) return status;
-  if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0) return write_stdout(text, error);
+  if (is_stdout(path)) return write_stdout(text, error);
   struct target target;
   status = find_target(path, &target, error);
   if (status != ZB_OK) return status;
   status = target.direct ? write_directly(path, text, error) : replace(path, &target, text, error);
   target_free(&target);
+  return status;
+}
+
+bool zb_file_is_regular(const char *path) {
+  struct target target;
+  if (is_stdout(path) || find_target(path, &target, NULL) != ZB_OK) return false;
+  const bool direct = target.direct;
+  target_free(&target);
+  return !direct;
+}
+
+bool zb_file_beside(const char *path, const char *other) {
+  char *directories[2] = {directory_of(path), directory_of(other)};
+  struct stat found[2];
+  bool same = directories[0] && directories[1];
+  for (int i = 0; i < 2 && same; i++) same = stat(*directories[i] ? directories[i] : ".", &found[i]) == 0;
+  same = same && found[0].st_dev == found[1].st_dev && found[0].st_ino == found[1].st_ino;
+  free(directories[0]);
+  free(directories[1]);
+  return same;
+}
+
+// The old part goes first: from then on the main file lacks it, or is the new one and lacks the new part.
+static enum zb_status move_both(const char *path, const struct target *main, const char *temporary,
+                                const char *part_path, const struct target *part, const char *part_temporary,
+                                struct zb_error *error) {
+  if (part->exists && unlink(part->real) != 0 && errno != ENOENT) {
+    enum zb_status status = fail_errno(error, ZB_FAILED, part_path, "cannot replace");
+    unlink(temporary);
+    unlink(part_temporary);
+    return status;
+  }
+  enum zb_status status = move_in(path, main, temporary, error);
+  if (status == ZB_OK) return move_in(part_path, part, part_temporary, error);
+  unlink(part_temporary);
+  return status;
+}
+
+enum zb_status zb_file_write_with_part(const char *path, const struct zb_text *text, const char *part_path,
+                                       const struct zb_text *part, struct zb_error *error) {
+  struct target targets[2] = {{0}, {0}};
+  char *temporaries[2] = {NULL, NULL};
+  enum zb_status status = zb_text_status(text, error);
+  if (status == ZB_OK) status = zb_text_status(part, error);
+  if (status == ZB_OK) status = find_target(path, &targets[0], error);
+  if (status != ZB_OK) return status;
+  status = find_target(part_path, &targets[1], error);
+  if (status == ZB_OK) {
+    if (targets[0].direct || targets[1].direct)
+      status = zb_fail(error, ZB_FAILED, "%s: not a regular file", targets[0].direct ? path : part_path);
+    if (status == ZB_OK) status = write_temporary(path, &targets[0], text, &temporaries[0], error);
+    if (status == ZB_OK) status = write_temporary(part_path, &targets[1], part, &temporaries[1], error);
+    if (status == ZB_OK)
+      status = move_both(path, &targets[0], temporaries[0], part_path, &targets[1], temporaries[1], error);
+    else if (temporaries[0])
+      unlink(temporaries[0]);
+    target_free(&targets[1]);
+  }
+  target_free(&targets[0]);
+  free(temporaries[0]);
+  free(temporaries[1]);
   return status;
 }

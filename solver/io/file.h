@@ -6,6 +6,7 @@
 #ifndef ZB_FILE_H
 #define ZB_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "solver/io/text.h"
@@ -23,6 +24,18 @@ enum zb_status zb_file_write(const char *path, const struct zb_text *text, struc
 
 // Whether zb_file_write(path) could begin now, so that a long run need not end in "no such directory".
 enum zb_status zb_file_can_write(const char *path, struct zb_error *error);
+
+// Replaces two files that belong together: `path`, which refers to `part_path`. Both are complete on disk
+// under other names before either old file is touched, and at no time does `path` stand beside a part that is
+// not its own: it may lack it for a moment. Both must be regular files or new.
+enum zb_status zb_file_write_with_part(const char *path, const struct zb_text *text, const char *part_path,
+                                       const struct zb_text *part, struct zb_error *error);
+
+// Whether writing to `path` replaces or makes a regular file, rather than going to a pipe or a device.
+bool zb_file_is_regular(const char *path);
+
+// Whether both files are, or would be, in the same directory.
+bool zb_file_beside(const char *path, const char *other);
 
 // Puts `path` into the error, shortened at the front if it is too long.
 void zb_error_set_path(struct zb_error *error, const char *path);
