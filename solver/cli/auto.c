@@ -1,8 +1,11 @@
-// auto.c - the best of what fits: every heuristic, then the searches, each starting from the best so far.
+// auto.c - the best of what fits: every heuristic, then the searches, then refinement, each starting from
+// the best so far.
 //
 // Anytime: once there is a schedule, the deadline or the user's signal ends the round and the best so far is
 // the answer. Before there is one, the heuristics run on, for they take milliseconds.
 #include "heuristic/in_flight.h"
+#include "ilp/glpk_solve.h"
+#include "ilp/refine.h"
 #include "solver/cli/engines.h"
 #include "solver/model/bound.h"
 #include "solver/model/number.h"
@@ -46,6 +49,11 @@ static bool done(const struct best *best) {
          (best->result.schedule && best->result.cost_ns == best->result.bound_ns);
 }
 
+static void tell(const struct zb_problem *problem, const char *what, const struct best *best) {
+  if (has_schedule(best) && problem->progress)
+    problem->progress(problem->progress_context, what, best->result.cost_ns, best->result.bound_ns);
+}
+
 static enum zb_status run_part(const struct zb_problem *problem, enum zb_engine_part part,
                                const struct zb_schedule *incumbent, struct best *best,
                                struct zb_error *error) {
@@ -62,9 +70,35 @@ static enum zb_status run_part(const struct zb_problem *problem, enum zb_engine_
       continue;
     }
     keep(best, &next);
-    if (has_schedule(best) && problem->progress)
-      problem->progress(problem->progress_context, engine->name, best->result.cost_ns, best->result.bound_ns);
+    tell(problem, engine->name, best);
   }
+  return ZB_OK;
+}
+
+// The share of the time that searches leave to refinement: a search that closes the gap needs less than all,
+// and one that does not has seldom moved for a while.
+enum { REFINEMENT_SHARE = 8 };
+
+static bool can_refine(const struct zb_problem *problem) {
+  return problem->profile->placement == ZB_CHAIN && zb_mip_available();
+}
+
+// Improves the best schedule with small integer programs for as long as there is time. Searches come first,
+// until an eighth of their time is left.
+static enum zb_status search_and_refine(const struct zb_problem *problem, const struct zb_schedule *incumbent,
+                                        struct best *best, struct zb_error *error) {
+  struct zb_problem part = *problem;
+  const int64_t now_ns = zb_clock_ns();
+  if (can_refine(problem) && problem->deadline.end_ns != INT64_MAX && now_ns < problem->deadline.end_ns)
+    part.deadline.end_ns -= (problem->deadline.end_ns - now_ns) / REFINEMENT_SHARE;
+  enum zb_status status = run_part(&part, ZB_PART_SEARCH, incumbent, best, error);
+  if (status != ZB_OK || !can_refine(problem) || done(best) || !has_schedule(best)) return status;
+  if (zb_deadline_passed(&problem->deadline)) return ZB_OK;
+  struct zb_result refined;
+  status = zb_ilp_refine(problem, best->result.schedule, &refined, NULL, error);
+  if (status != ZB_OK) return status;
+  keep(best, &refined);
+  tell(problem, "refine", best);
   return ZB_OK;
 }
 
@@ -92,7 +126,7 @@ static enum zb_status solve(const struct zb_problem *problem, const struct zb_sc
   if (zb_result_if_infeasible(problem, result)) return ZB_OK;
   enum zb_status status = run_part(problem, ZB_PART_HEURISTIC, incumbent, &best, error);
   if (status == ZB_OK && !done(&best)) status = add_common(problem, incumbent, &best, error);
-  if (status == ZB_OK && search) status = run_part(problem, ZB_PART_SEARCH, incumbent, &best, error);
+  if (status == ZB_OK && search) status = search_and_refine(problem, incumbent, &best, error);
   if (status == ZB_OK)
     *result = best.result;
   else if (best.any)

@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "heuristic/families.h"
+#include "ilp/glpk_solve.h"
+#include "ilp/ilp_engine.h"
 #include "solver/cli/options.h"
+#include "solver/exact/window_engine.h"
 
 static const struct {
   const struct zb_engine *engine;
@@ -15,7 +18,8 @@ static const struct {
     {&zb_engine_1f1b, ZB_PART_HEURISTIC},   {&zb_engine_1f1b_interleaved, ZB_PART_HEURISTIC},
     {&zb_engine_zb_h1, ZB_PART_HEURISTIC},  {&zb_engine_zb_h2, ZB_PART_HEURISTIC},
     {&zb_engine_greedy, ZB_PART_HEURISTIC}, {&zb_engine_zb_1p, ZB_PART_HEURISTIC},
-    {&zb_engine_zb_2p, ZB_PART_HEURISTIC},
+    {&zb_engine_zb_2p, ZB_PART_HEURISTIC},  {&zb_engine_ilp, ZB_PART_ALONE},
+    {&zb_engine_window, ZB_PART_SEARCH},
 };
 enum { ENGINES = sizeof table / sizeof *table };
 
@@ -41,6 +45,10 @@ enum zb_status zb_engine_find(const char *name, size_t length, const struct zb_e
   const char *nearest = zb_nearest_word(asked, names, ENGINES);
   return zb_fail(error, ZB_BAD_INPUT, "no method \"%s\" in this build%s%s%s: %s", asked,
                  nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "", list);
+}
+
+bool zb_engine_available(const struct zb_engine *engine) {
+  return engine != &zb_engine_ilp || zb_mip_available();
 }
 
 bool zb_engine_accepts(enum zb_need need, const struct zb_profile *profile) {

@@ -11,6 +11,7 @@
 enum zb_engine_part {
   ZB_PART_HEURISTIC, // takes milliseconds: auto runs every one that fits the placement
   ZB_PART_SEARCH,    // improves and proves for as long as it is let: auto runs these after the heuristics
+  ZB_PART_ALONE,     // does what a search does in another way: run when asked for, and by compare
   ZB_PART_WHOLE,     // auto itself; compare leaves it out, because it repeats the others
 };
 
@@ -21,6 +22,9 @@ enum zb_engine_part zb_engine_part_at(int index);
 // The method called by the `length` bytes at `name`. BAD_INPUT lists the methods of this build.
 enum zb_status zb_engine_find(const char *name, size_t length, const struct zb_engine **engine,
                               struct zb_error *error);
+
+// Whether this build can run the method at all, or lacks a library that it needs.
+bool zb_engine_available(const struct zb_engine *engine);
 
 // Whether a method that asks for `need` runs on the profile as it is.
 bool zb_engine_accepts(enum zb_need need, const struct zb_profile *profile);
