@@ -11,13 +11,30 @@
 #include "solver/cli/method.h"
 #include "solver/model/number.h"
 
+// By default searches get no more than this part of the time: a comparison is not worth waiting for the last
+// proof. Named ones share all of it.
+enum { WINDOW_PART = 3, ILP_PART = 10 };
+
+static struct zb_deadline method_deadline(const struct zb_problem *problem, const struct zb_engine *engine,
+                                          bool named, int shares) {
+  struct zb_deadline deadline = zb_method_deadline(&problem->deadline, shares);
+  const enum zb_engine_part part = zb_engine_part_of(engine);
+  if (named || deadline.end_ns == INT64_MAX || (part != ZB_PART_SEARCH && part != ZB_PART_ALONE))
+    return deadline;
+  const int64_t all_ns = problem->deadline.end_ns - problem->deadline.start_ns;
+  const int64_t end_ns = zb_clock_ns() + all_ns / (part == ZB_PART_SEARCH ? WINDOW_PART : ILP_PART);
+  deadline.end_ns = zb_min(end_ns, problem->deadline.end_ns);
+  return deadline;
+}
+
 // The methods to run, in the order of `names`, or of the table.
 static enum zb_status list_methods(const char *names, const struct zb_engine **engines, int *count,
                                    struct zb_error *error) {
   *count = 0;
   if (!names) {
     for (int k = 0; k < zb_engine_count(); k++)
-      if (zb_engine_part_at(k) != ZB_PART_WHOLE) engines[(*count)++] = zb_engine_at(k);
+      if (zb_engine_part_at(k) != ZB_PART_WHOLE && zb_engine_available(zb_engine_at(k)))
+        engines[(*count)++] = zb_engine_at(k);
     return ZB_OK;
   }
   for (const char *name = names;; name++) {
@@ -73,6 +90,7 @@ static enum zb_status run_method(const struct zb_engine *engine, const struct zb
   struct zb_answer answer = {0};
   int64_t began_ns = zb_clock_ns();
   row->method = engine->name;
+  row->heuristic = zb_engine_part_of(engine) == ZB_PART_HEURISTIC;
   enum zb_status status =
       zb_method_place(engine, profile, engine->need == ZB_NEED_LOOP ? chunks : 0, &placed, error);
   if (status == ZB_OK && too_late) {
@@ -159,7 +177,8 @@ enum zb_status zb_compare_run(const struct zb_profile *profile, const struct zb_
   if (status == ZB_OK) status = list_methods(names, engines, &methods, error);
   for (int k = 0; k < methods && status == ZB_OK; k++) {
     struct zb_problem part = *problem;
-    part.deadline = zb_method_deadline(&problem->deadline, methods - k + 1); // one share is for the causes
+    // One share is for the causes.
+    part.deadline = method_deadline(problem, engines[k], names != NULL, methods - k + 1);
     zb_progress_label(progress, engines[k]->name);
     bool too_late = k > 0 && zb_deadline_passed(&problem->deadline);
     status = run_method(engines[k], profile, &part, chunks, too_late, &c.rows[k], &c.reason, error);

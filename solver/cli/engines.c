@@ -27,6 +27,12 @@ int zb_engine_count(void) { return ENGINES; }
 const struct zb_engine *zb_engine_at(int index) { return table[index].engine; }
 enum zb_engine_part zb_engine_part_at(int index) { return table[index].part; }
 
+enum zb_engine_part zb_engine_part_of(const struct zb_engine *engine) {
+  int index = 0;
+  while (index < ENGINES - 1 && table[index].engine != engine) index++;
+  return table[index].part;
+}
+
 enum zb_status zb_engine_find(const char *name, size_t length, const struct zb_engine **engine,
                               struct zb_error *error) {
   const char *names[ENGINES];

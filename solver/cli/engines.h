@@ -18,6 +18,7 @@ enum zb_engine_part {
 int zb_engine_count(void);
 const struct zb_engine *zb_engine_at(int index);
 enum zb_engine_part zb_engine_part_at(int index);
+enum zb_engine_part zb_engine_part_of(const struct zb_engine *engine); // of one in the table
 
 // The method called by the `length` bytes at `name`. BAD_INPUT lists the methods of this build.
 enum zb_status zb_engine_find(const char *name, size_t length, const struct zb_engine **engine,

@@ -34,6 +34,34 @@ static void say_winner(const struct zb_compare *compare, struct zb_text *text) {
     zb_text_print(text, "within %s of the bound for its placement.\n", zb_percent_text(best->gap, gap));
 }
 
+// Whether constructing would have done: the best heuristic of the searches' placement against what the best
+// of these found, and what is proven.
+static void say_search(const struct zb_compare *compare, struct zb_text *text) {
+  const struct zb_compare_row *search = NULL, *heuristic = NULL;
+  char above[ZB_QUANTITY_TEXT], gap[ZB_QUANTITY_TEXT];
+  for (int k = compare->count - 1; k >= 0; k--)
+    if (fits(&compare->rows[k]) && !compare->rows[k].heuristic) search = &compare->rows[k];
+  for (int k = compare->count - 1; k >= 0 && search; k--) {
+    const struct zb_compare_row *row = &compare->rows[k];
+    if (fits(row) && row->heuristic && row->placement == search->placement && row->chunks == search->chunks)
+      heuristic = row;
+  }
+  if (!heuristic) return;
+  zb_percent_text((double)(heuristic->cost_ns - search->cost_ns) / (double)zb_max(1, search->cost_ns), above);
+  zb_percent_text(heuristic->gap, gap);
+  if (heuristic->status == ZB_OPTIMAL)
+    zb_text_print(text, "%s is optimal: searching its placement finds nothing faster.\n", heuristic->method);
+  else if (search->status == ZB_OPTIMAL)
+    zb_text_print(text, "%s is %s above the optimum that %s found and proved.\n", heuristic->method, above,
+                  search->method);
+  else if (heuristic->cost_ns > search->cost_ns)
+    zb_text_print(text, "%s is %s above what %s found, and at most %s from the optimum.\n", heuristic->method,
+                  above, search->method, gap);
+  else
+    zb_text_print(text, "%s is at most %s from the optimum; %s found nothing faster in its time.\n",
+                  heuristic->method, gap, search->method);
+}
+
 // Against what most people run today. Equal cost is no gain, and said so, even where the winner has a newer
 // name.
 static void say_gain(const struct zb_compare *compare, struct zb_text *text) {
@@ -112,6 +140,7 @@ enum zb_status zb_compare_judge(struct zb_compare *compare, struct zb_error *err
   char least[ZB_QUANTITY_TEXT], limit[ZB_QUANTITY_TEXT];
   if (compare->best >= 0) {
     say_winner(compare, &text);
+    say_search(compare, &text);
     say_gain(compare, &text);
     say_causes(compare, &text);
   } else if (compare->reason.least_peak_bytes > 0) {

@@ -25,6 +25,7 @@ struct zb_compare_row {
   int64_t most_bytes;  // the largest peak
   int64_t comm_count;  // messages that cross devices
   double seconds;
+  bool heuristic; // it constructs; a row that is not, searches
 };
 
 // What may keep the best schedule from being faster. Each has been tried: `cost_ns` is what the heuristics
