@@ -6,6 +6,7 @@
 #include "solver/cli/frontier.h"
 #include "solver/cli/method.h"
 #include "solver/io/file.h"
+#include "solver/io/frontier_svg.h"
 #include "solver/io/table.h"
 #include "solver/model/number.h"
 
@@ -56,12 +57,34 @@ static void print_json(const struct zb_frontier *frontier, struct zb_text *out) 
     if (point->cost_ns > 0) zb_text_print(out, ", \"cost_ns\": %lld", (long long)point->cost_ns);
     if (point->status == ZB_OPTIMAL || point->status == ZB_FEASIBLE)
       zb_text_print(out, ", \"bound_ns\": %lld, \"gap\": %.6f", (long long)point->bound_ns, point->gap);
+    if (point->status == ZB_OPTIMAL || point->status == ZB_FEASIBLE)
+      zb_text_print(out, ", \"bubble_bound\": %.6f", point->bubble_bound);
     if (point->cost_ns > 0)
       zb_text_print(out, ", \"bubble_rate\": %.6f, \"most_peak_bytes\": %lld", point->bubble_rate,
                     (long long)point->most_bytes);
     zb_text_print(out, ", \"seconds\": %.6f}", point->seconds);
   }
   zb_text_put(out, "]}\n");
+}
+
+// A chart goes to a file that is called one.
+static enum zb_status check_output(const struct zb_options *options, struct zb_error *error) {
+  static const char suffix[] = ".svg";
+  const char *path = options->output;
+  if (!path) return ZB_OK;
+  const size_t length = strlen(path), end = sizeof suffix - 1;
+  if (length < end || strcmp(path + length - end, suffix) != 0)
+    return zb_fail(error, ZB_BAD_INPUT, "--output: %.200s, expected a chart's name, FILE.svg", path);
+  return zb_file_can_write(path, error);
+}
+
+static enum zb_status write_chart(const char *path, const struct zb_frontier *frontier,
+                                  struct zb_error *error) {
+  struct zb_text text = {0};
+  zb_frontier_print_svg(frontier, &text);
+  enum zb_status status = zb_file_write(path, &text, error);
+  zb_text_free(&text);
+  return status;
 }
 
 static enum zb_status check_range(const struct zb_options *options, struct zb_error *error) {
@@ -103,12 +126,14 @@ enum zb_status zb_command_frontier(const struct zb_options *options, int64_t sta
   struct zb_frontier frontier = {.count = 0};
   enum zb_status status = zb_engine_find(options->method, strlen(options->method), &engine, error);
   if (status == ZB_OK) status = check_range(options, error);
+  if (status == ZB_OK) status = check_output(options, error);
   if (status == ZB_OK) status = run(options, engine, start_ns, &frontier, error);
   if (status != ZB_OK) return status;
   if (options->json)
     print_json(&frontier, out);
   else
     print_table(&frontier, out);
+  if (options->output) status = write_chart(options->output, &frontier, error);
   zb_frontier_free(&frontier);
-  return ZB_OK;
+  return status;
 }

@@ -1,107 +1,153 @@
-// frontier.c - one limit after another, smallest first.
+// frontier.c - one limit after another, smallest first; then the open ones again, as long as there is time.
 //
 // A schedule that fits a limit fits every larger one, and a bound that holds under a limit holds under every
-// smaller one. So the best schedule is carried up (each solve starts from it, and it stands where the solve
-// finds nothing better) and the best bound is carried down afterwards: costs and bounds never rise with the
-// limit, by construction.
+// smaller one. So each solve starts from the best schedule of the smaller limits, schedules are carried up
+// and bounds down: costs and bounds never rise with the limit, by construction.
 #include "solver/cli/frontier.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "solver/cli/engines.h"
 #include "solver/cli/method.h"
 #include "solver/cli/quantity.h"
 #include "solver/model/bound.h"
 #include "solver/model/number.h"
 
-// The best of the smaller limits: an incumbent for the next solve, and its point.
-struct carried {
-  struct zb_answer answer;
-  const struct zb_frontier_point *point; // NULL: there is none yet
+// What all points share while they are solved. schedule[k] is point k's own, NULL where it has a smaller
+// limit's, or where they would take too much memory.
+struct sweep {
+  const struct zb_engine *engine;
+  const struct zb_problem *shared;
+  struct zb_profile *profile; // its limits move from point to point
+  struct zb_frontier *frontier;
+  struct zb_schedule **schedule; // [count]
+  size_t kept_ops;
+  struct zb_progress *progress;
 };
 
-static bool fits(enum zb_status status) { return status == ZB_OPTIMAL || status == ZB_FEASIBLE; }
+static const size_t most_kept_ops = (size_t)1 << 24;
 
-static void fill_point(const struct zb_answer *answer, struct zb_frontier_point *point) {
-  point->status = answer->status;
-  if (answer->status != ZB_OVER_LIMIT) point->bound_ns = answer->bound_ns;
-  if (!answer->schedule) return;
-  point->cost_ns = answer->cost_ns;
-  point->bubble_rate = answer->bubble_rate;
-  point->most_bytes = zb_method_most_bytes(&answer->timeline, NULL);
+static bool fits(const struct zb_frontier_point *point) {
+  return point->status == ZB_OPTIMAL || point->status == ZB_FEASIBLE;
 }
 
-// The carried schedule at this limit. It was checked under a smaller one; only the bound is this limit's own,
-// and the status follows when the bounds have been carried down.
-static void fill_carried(const struct zb_frontier_point *from, int64_t bound_ns,
-                         struct zb_frontier_point *point) {
+// The schedule of a smaller limit, checked there. The bound stays this limit's own.
+static void take_over(const struct zb_frontier_point *from, struct zb_frontier_point *point) {
   point->status = ZB_FEASIBLE;
   point->cost_ns = from->cost_ns;
   point->bubble_rate = from->bubble_rate;
+  point->work_ns = from->work_ns;
   point->most_bytes = from->most_bytes;
-  point->bound_ns = bound_ns;
 }
 
-static enum zb_status solve_point(const struct zb_engine *engine, const struct zb_problem *problem,
-                                  struct carried *carried, struct zb_frontier_point *point,
-                                  struct zb_error *error) {
-  struct zb_answer answer = {0};
-  int64_t began_ns = zb_clock_ns(), closed_form = zb_bound_closed_form(problem->profile, problem->objective);
-  if (carried->point && zb_deadline_passed(&problem->deadline)) {
-    fill_carried(carried->point, closed_form, point);
-    return ZB_OK;
+static void carry_up(struct zb_frontier *frontier, int from) {
+  for (int k = from + 1; k < frontier->count; k++) {
+    const struct zb_frontier_point *smaller = &frontier->points[k - 1];
+    struct zb_frontier_point *point = &frontier->points[k];
+    if (fits(smaller) && (!fits(point) || point->cost_ns > smaller->cost_ns)) take_over(smaller, point);
   }
-  enum zb_status status = zb_method_run(engine, problem, carried->answer.schedule, &answer, error);
-  if (status != ZB_OK) return status;
-  point->seconds = (double)(zb_clock_ns() - began_ns) * 1e-9;
-  if (carried->point && (!fits(answer.status) || answer.cost_ns > carried->point->cost_ns)) {
-    fill_carried(carried->point, fits(answer.status) ? answer.bound_ns : closed_form, point);
-    zb_answer_free(&answer);
-    return ZB_OK;
-  }
-  fill_point(&answer, point);
-  if (!fits(answer.status)) {
-    zb_answer_free(&answer);
-    return ZB_OK;
-  }
-  if (problem->progress)
-    problem->progress(problem->progress_context, zb_status_word(answer.status), answer.cost_ns,
-                      answer.bound_ns);
-  zb_answer_free(&carried->answer);
-  *carried = (struct carried){answer, point};
-  return ZB_OK;
 }
 
-static void carry_bounds_down(struct zb_frontier *frontier) {
+static void carry_down(struct zb_frontier *frontier) {
   int64_t bound_ns = 0;
   for (int k = frontier->count - 1; k >= 0; k--) {
     struct zb_frontier_point *point = &frontier->points[k];
-    if (!fits(point->status)) continue;
+    if (!fits(point)) continue;
     point->bound_ns = bound_ns = zb_max(bound_ns, point->bound_ns);
     point->status = point->cost_ns == bound_ns ? ZB_OPTIMAL : ZB_FEASIBLE;
     point->gap = zb_ratio(point->cost_ns, bound_ns);
+    point->bubble_bound = bound_ns > point->work_ns ? zb_ratio(bound_ns, point->work_ns) : 0.0;
   }
 }
 
-// Engines see a profile whose limits move from point to point.
-static enum zb_status solve_points(const struct zb_engine *engine, struct zb_profile *profile,
-                                   const struct zb_problem *shared, struct zb_progress *progress,
-                                   struct zb_frontier *frontier, struct zb_error *error) {
-  struct carried carried = {.point = NULL};
-  struct zb_problem problem = *shared;
+// The best schedule of this and the smaller limits; they only get better.
+static const struct zb_schedule *best_up_to(const struct sweep *sweep, int index) {
+  while (index >= 0 && !sweep->schedule[index]) index--;
+  return index >= 0 ? sweep->schedule[index] : NULL;
+}
+
+// Takes over the answer's schedule where it is better than what the point has.
+static void fill_point(struct sweep *sweep, int index, struct zb_answer *answer) {
+  struct zb_frontier_point *point = &sweep->frontier->points[index];
+  const bool usable = answer->status == ZB_OPTIMAL || answer->status == ZB_FEASIBLE;
+  if (answer->status != ZB_OVER_LIMIT) point->bound_ns = zb_max(point->bound_ns, answer->bound_ns);
+  if (fits(point) && (!usable || answer->cost_ns >= point->cost_ns)) return;
+  point->status = answer->status;
+  if (!answer->schedule) return;
+  point->cost_ns = answer->cost_ns;
+  point->bubble_rate = answer->bubble_rate;
+  point->work_ns = answer->timeline.work_ns;
+  point->most_bytes = zb_method_most_bytes(&answer->timeline, NULL);
+  if (!usable) return;
+  zb_schedule_free(sweep->schedule[index]);
+  sweep->schedule[index] = NULL;
+  sweep->kept_ops += answer->timeline.ops;
+  if (sweep->kept_ops > most_kept_ops) return;
+  sweep->schedule[index] = answer->schedule;
+  answer->schedule = NULL;
+}
+
+static enum zb_status solve_point(struct sweep *sweep, int index, int shares, struct zb_error *error) {
+  struct zb_frontier_point *point = &sweep->frontier->points[index];
+  struct zb_problem problem = *sweep->shared;
+  struct zb_answer answer = {0};
+  char label[ZB_QUANTITY_TEXT];
+  const int64_t began_ns = zb_clock_ns();
+  enum zb_status status =
+      zb_limit_set(point->multiple, sweep->frontier->unit_bytes, sweep->profile, &point->limit_bytes, error);
+  if (status == ZB_OK) status = zb_profile_finish(sweep->profile, error);
+  if (status != ZB_OK) return status;
+  problem.profile = sweep->profile;
+  problem.deadline = zb_method_deadline(&sweep->shared->deadline, shares);
+  point->bound_ns = zb_max(point->bound_ns, zb_bound_closed_form(problem.profile, problem.objective));
+  // Out of time: a smaller limit's schedule does.
+  if (fits(point) && zb_deadline_passed(&problem.deadline)) return ZB_OK;
+  zb_progress_label(sweep->progress, zb_multiple_text(point->multiple, label));
+  status = zb_method_run(sweep->engine, &problem, best_up_to(sweep, index), &answer, error);
+  zb_progress_label(sweep->progress, NULL);
+  if (status != ZB_OK) return status;
+  fill_point(sweep, index, &answer);
+  zb_answer_free(&answer);
+  point->seconds += (double)(zb_clock_ns() - began_ns) * 1e-9;
+  if (fits(point) && problem.progress)
+    problem.progress(problem.progress_context, zb_status_word(point->status), point->cost_ns,
+                     point->bound_ns);
+  return ZB_OK;
+}
+
+static enum zb_status solve_all(struct sweep *sweep, struct zb_error *error) {
   enum zb_status status = ZB_OK;
-  problem.profile = profile;
+  struct zb_frontier *frontier = sweep->frontier;
   for (int k = 0; k < frontier->count && status == ZB_OK; k++) {
-    struct zb_frontier_point *point = &frontier->points[k];
-    char label[ZB_QUANTITY_TEXT];
-    zb_progress_label(progress, zb_multiple_text(point->multiple, label));
-    problem.deadline = zb_method_deadline(&shared->deadline, frontier->count - k);
-    status = zb_limit_set(point->multiple, frontier->unit_bytes, profile, &point->limit_bytes, error);
-    if (status == ZB_OK) status = zb_profile_finish(profile, error);
-    if (status == ZB_OK) status = solve_point(engine, &problem, &carried, point, error);
+    if (k > 0 && fits(&frontier->points[k - 1])) take_over(&frontier->points[k - 1], &frontier->points[k]);
+    status = solve_point(sweep, k, frontier->count - k, error);
   }
-  zb_progress_label(progress, NULL);
-  zb_answer_free(&carried.answer);
+  carry_down(frontier);
+  return status;
+}
+
+static int open_points(const struct zb_frontier *frontier, int from) {
+  int open = 0;
+  for (int k = from; k < frontier->count; k++) open += frontier->points[k].status == ZB_FEASIBLE;
+  return open;
+}
+
+// Points that closed early leave their time to those that did not.
+static enum zb_status solve_open(struct sweep *sweep, struct zb_error *error) {
+  enum { ROUNDS = 3 };
+  struct zb_frontier *frontier = sweep->frontier;
+  const struct zb_deadline *deadline = &sweep->shared->deadline;
+  if (zb_engine_part_of(sweep->engine) == ZB_PART_HEURISTIC || deadline->end_ns == INT64_MAX) return ZB_OK;
+  enum zb_status status = ZB_OK;
+  for (int round = 0; round < ROUNDS; round++)
+    for (int k = 0; k < frontier->count && status == ZB_OK; k++) {
+      if (zb_deadline_passed(deadline)) return ZB_OK;
+      if (frontier->points[k].status != ZB_FEASIBLE) continue;
+      status = solve_point(sweep, k, open_points(frontier, k), error);
+      carry_up(frontier, k);
+      carry_down(frontier);
+    }
   return status;
 }
 
@@ -120,14 +166,19 @@ enum zb_status zb_frontier_run(const struct zb_engine *engine, const struct zb_p
   if (status == ZB_OK) status = zb_profile_copy(profile, &limited, error);
   if (status == ZB_OK) {
     for (int k = 0; k < f.count; k++) f.points[k].multiple = from + k * step;
-    status = solve_points(engine, limited, problem, progress, &f, error);
+    struct sweep sweep = {.engine = engine, .shared = problem, .profile = limited, .frontier = &f};
+    sweep.progress = progress;
+    sweep.schedule = calloc((size_t)f.count, sizeof *sweep.schedule);
+    status = sweep.schedule ? solve_all(&sweep, error) : zb_fail_memory(error);
+    if (status == ZB_OK) status = solve_open(&sweep, error);
+    for (int k = 0; sweep.schedule && k < f.count; k++) zb_schedule_free(sweep.schedule[k]);
+    free(sweep.schedule);
   }
   zb_profile_free(limited);
   if (status != ZB_OK) {
     zb_frontier_free(&f);
     return status;
   }
-  carry_bounds_down(&f);
   *frontier = f;
   return ZB_OK;
 }

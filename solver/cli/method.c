@@ -79,11 +79,13 @@ struct zb_deadline zb_method_deadline(const struct zb_deadline *all, int shares)
   return part;
 }
 
-// A search that is given no start takes the heuristics' best: milliseconds that save it seconds.
+// A search starts from the heuristics' best where that beats what it is given: milliseconds that save it
+// seconds.
 static enum zb_status solve_from_best(const struct zb_engine *engine, const struct zb_problem *problem,
-                                      struct zb_result *result, struct zb_error *error) {
+                                      const struct zb_schedule *incumbent, struct zb_result *result,
+                                      struct zb_error *error) {
   struct zb_result start;
-  enum zb_status status = zb_auto_heuristics(problem, NULL, &start, error);
+  enum zb_status status = zb_auto_heuristics(problem, incumbent, &start, error);
   if (status != ZB_OK) return status;
   status = engine->solve(problem, start.schedule, result, error);
   zb_result_free(&start);
@@ -97,8 +99,8 @@ enum zb_status zb_method_run(const struct zb_engine *engine, const struct zb_pro
   struct zb_error why = {0}; // an engine may fill it on its way and still succeed
   const enum zb_engine_part part = zb_engine_part_of(engine);
   const bool searches = part == ZB_PART_SEARCH || part == ZB_PART_ALONE;
-  enum zb_status status = searches && !incumbent ? solve_from_best(engine, problem, &result, &why)
-                                                 : engine->solve(problem, incumbent, &result, &why);
+  enum zb_status status = searches ? solve_from_best(engine, problem, incumbent, &result, &why)
+                                   : engine->solve(problem, incumbent, &result, &why);
   if (status != ZB_OK) return zb_fail(error, status, "%s", why.text);
   return zb_answer_from_result(problem, engine->name, &result, answer, error);
 }

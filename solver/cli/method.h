@@ -26,8 +26,8 @@ enum zb_status zb_method_place(const struct zb_engine *engine, const struct zb_p
 struct zb_deadline zb_method_deadline(const struct zb_deadline *all, int shares);
 
 // Runs the engine on a problem whose profile is already placed, and checks what it returns: every schedule
-// and every status that a command shows comes from here. `incumbent` as in zb_engine.solve; where there is
-// none, a search starts from the heuristics' best.
+// and every status that a command shows comes from here. `incumbent` as in zb_engine.solve; a search
+// starts from the heuristics' best where that is better.
 enum zb_status zb_method_run(const struct zb_engine *engine, const struct zb_problem *problem,
                              const struct zb_schedule *incumbent, struct zb_answer *answer,
                              struct zb_error *error);

@@ -40,8 +40,8 @@ enum {
 // the choices separated by '|', commands, help. A type's reader and C type are in options.c.
 // clang-format off
 #define ZB_OPTION_TABLE(X)                                                                       \
-  X(output, 'o', "output", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE,                            \
-    "write the schedule to FILE")                                                                \
+  X(output, 'o', "output", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE | ZB_ON_FRONTIER,           \
+    "write the schedule, or the frontier's chart, to FILE")                                      \
   X(proof, 0, "proof", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE,                                \
     "write the bound's proof tree to FILE beside the schedule")                                  \
   X(method, 0, "method", "M", TEXT, "auto", 0, 0, "", ZB_ON_SOLVE | ZB_ON_FRONTIER,              \

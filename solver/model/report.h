@@ -71,8 +71,10 @@ struct zb_frontier_point {
   int64_t limit_bytes; // floor(multiple * unit_bytes), to which each device's static is added
   enum zb_status status;
   int64_t cost_ns, bound_ns; // 0 where there is none
+  int64_t work_ns;           // of the schedule's busiest device
   double gap, bubble_rate;
-  int64_t most_bytes; // largest peak of the schedule
+  double bubble_bound; // what the bubble rate would be if the cost were the bound
+  int64_t most_bytes;  // largest peak of the schedule
   double seconds;
 };
 
