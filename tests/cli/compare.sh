@@ -1,6 +1,6 @@
-# The table and the words, without the last column, which is the time it took.
+# The table and the words, without the last column, which is the time it took, and without ilp, which a build may lack.
 compare() {
-  "$ZBSOLVE" compare "$@" | sed -E 's/ +[0-9]+\.[0-9]{3}$//'
+  "$ZBSOLVE" compare -q "$@" | sed -E 's/ +[0-9]+\.[0-9]{3}$//; /^[* ]  ilp /d'
   echo
 }
 profile=$CONFIGS/table5-1.5b-p8-m24.json
@@ -8,3 +8,11 @@ compare "$profile" --memory-limit 2x
 compare "$profile" --memory-limit 1x --methods 1f1b,zb-h1,zb-h2,1f1b-interleaved --chunks 3
 compare "$profile" --objective makespan --methods gpipe,1f1b
 compare "$CONFIGS/table8-6.2b-p16-m48.json"
+# Whether the heuristic was optimal. Of what a search finds only the cost is certain.
+words() {
+  "$ZBSOLVE" compare -q "$@" >table
+  sed -nE 's/^([* ]  (greedy|window) .*%)  .*/\1/p; / is optimal|optimum/p' table | sed -E 's/ +[0-9.]+%$//'
+}
+words "$CONFIGS/table5-1.5b-p8-m32.json" --memory-limit 2x --methods greedy,1f1b,window
+words "$CONFIGS/table5-1.5b-p8-m32.json" --memory-limit 1x --methods greedy,1f1b,window
+words "$CONFIGS/uneven/uneven-05.json" --time-limit 0.3 --methods greedy,window | sed -E 's/[0-9.]+%/N%/g' | tail -n 1

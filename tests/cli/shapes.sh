@@ -23,5 +23,5 @@ shape 3 6 3 2 1 0
 shape 3 6 3 2 1 3
 for profile in "8 2" "32 16"; do
   set -- $profile
-  "$ZBSOLVE" compare "$CONFIGS/table5-1.5b-p8-m24.json" --microbatches "$2" | sed -E 's/ +[0-9]+\.[0-9]{3}$//'
+  "$ZBSOLVE" compare -q "$CONFIGS/table5-1.5b-p8-m24.json" --microbatches "$2" | sed -E 's/ +[0-9]+\.[0-9]{3}$//; /^[* ]  ilp /d'
 done
