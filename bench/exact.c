@@ -347,12 +347,15 @@ static enum zb_status list_instances(struct bench *bench) {
   }
 }
 
-// `count` of the set, one from the middle of each of as many equal stretches.
+// `count` of the set, one from each of as many equal stretches; its place in the stretch moves by the golden
+// ratio, so that no step of the set's own is in tune with it.
 static void thin(struct bench *bench) {
-  size_t keep = (size_t)bench->options.count;
+  const size_t keep = (size_t)bench->options.count;
   if (keep == 0 || keep >= bench->count) return;
-  for (size_t k = 0; k < keep; k++)
-    bench->instance[k] = bench->instance[(2 * k + 1) * bench->count / (2 * keep)];
+  for (size_t k = 0; k < keep; k++) {
+    const double place = (double)k + fmod((double)k * 0.6180339887, 1);
+    bench->instance[k] = bench->instance[(size_t)(place * (double)bench->count / (double)keep)];
+  }
   bench->count = keep;
 }
 
