@@ -2,7 +2,7 @@
 
 The model that a user of CP-SAT would write for the span: an interval an op, no overlap on a device, precedences between
 devices with their communication, microbatches in order within each kind (which is no loss), each device's start fixed
-at the arrival of microbatch 0, and memory as cumulative resources. Times are divided by their common divisor.
+at the arrival of microbatch 0, and memory as cumulative resources. Times, and each device's memory, are divided by their common divisor.
 Prints one JSON object; the best schedule goes to SCHEDULE.
 """
 
@@ -62,15 +62,16 @@ def add_memory(model, chain, device, start, end, horizon):
     if chain.limit[device] is None:
         return
     kept, demands = [], []
+    unit = math.gcd(*(chain.keeps[kind][device] for kind in "BW")) or 1
     for kind in "BW":
-        amount = -chain.keeps[kind][device]
+        amount = -chain.keeps[kind][device] // unit
         for j in range(chain.m if amount > 0 else 0):
             first, last = start[("F", device, j)], end[(kind, device, j)]
             size = model.new_int_var(0, horizon, "")
             kept.append(model.new_interval_var(first, size, last, ""))
             demands.append(amount)
     if kept:
-        model.add_cumulative(kept, demands, chain.limit[device] - chain.static[device])
+        model.add_cumulative(kept, demands, (chain.limit[device] - chain.static[device]) // unit)
 
 
 def orders_of(chain, solver, start):
