@@ -53,16 +53,25 @@ static enum zb_status read_word(struct pass *pass, char word[16]) {
   return ZB_OK;
 }
 
+// Whole numbers of a proof may have 16 digits, as those of a schedule.
+static bool parse_whole(const char *literal, int64_t *value) {
+  const size_t length = strlen(literal);
+  if (strspn(literal, "-0123456789") < length) return zb_decimal_parse(literal, 1, value) == ZB_DECIMAL_OK;
+  if (length > 17) return false;
+  *value = strtoll(literal, NULL, 10);
+  return true;
+}
+
 static enum zb_status read_integer(struct pass *pass, const char *what, int64_t least, int64_t most,
                                    int64_t *value) {
   char literal[32];
   skip_blanks(pass);
   size_t length = strspn(pass->at, "+-.0123456789eE");
   if (length == 0) return fail_item(pass, "not a number");
-  snprintf(literal, sizeof literal, "%.*s", (int)length, pass->at);
+  snprintf(literal, sizeof literal, "%.*s", (int)(length < sizeof literal ? length : sizeof literal - 1),
+           pass->at);
   pass->at += length;
-  if (length >= sizeof literal || zb_decimal_parse(literal, 1, value) != ZB_DECIMAL_OK || *value < least ||
-      *value > most)
+  if (length >= sizeof literal || !parse_whole(literal, value) || *value < least || *value > most)
     return zb_fail(pass->error, ZB_BAD_INPUT,
                    "proof[%zu]: %s %.24s, expected a whole number from %" PRId64 " to %" PRId64, pass->item,
                    what, literal, least, most);
