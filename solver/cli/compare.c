@@ -13,7 +13,7 @@
 
 // By default searches get no more than this part of the time: a comparison is not worth waiting for the last
 // proof. Named ones share all of it.
-enum { WINDOW_PART = 3, ILP_PART = 10 };
+enum { WINDOW_PART = 6, ILP_PART = 15 };
 
 static struct zb_deadline method_deadline(const struct zb_problem *problem, const struct zb_engine *engine,
                                           bool named, int shares) {
