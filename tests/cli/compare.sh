@@ -15,4 +15,5 @@ words() {
 }
 words "$CONFIGS/table5-1.5b-p8-m32.json" --memory-limit 2x --methods greedy,1f1b,window
 words "$CONFIGS/table5-1.5b-p8-m32.json" --memory-limit 1x --methods greedy,1f1b,window
-words "$CONFIGS/uneven/uneven-05.json" --time-limit 0.3 --methods greedy,window | sed -E 's/[0-9.]+%/N%/g' | tail -n 1
+# Not closed in this time, whoever was faster.
+words "$CONFIGS/uneven/uneven-05.json" --time-limit 0.3 --methods greedy,window | grep -cE '^greedy .* at most .*% from the optimum'
