@@ -14,7 +14,7 @@
 #include "solver/io/sha256.h"
 #include "solver/model/number.h"
 
-static const size_t proof_bytes_most = (size_t)1 << 32;
+static const size_t proof_bytes_most = (size_t)1 << 31;
 
 // Where the pass is. The text ends in a NUL.
 struct pass {

@@ -10,8 +10,9 @@
 #include "solver/model/proof_list.h"
 #include "solver/model/status.h"
 
-// Reads a tree about `profile`, which has one stage a device, under the objective. BAD_INPUT where the text
-// is not JSON (line and column) or an item is neither a 0 nor a split of something that the profile has
+// Reads a tree, of `size` bytes and a NUL, about `profile`, which has one stage a device, under the
+// objective. BAD_INPUT where the text is not JSON (line and column) or an item is neither a 0 nor a split of
+// something that the profile has
 // ("proof[7]: ..."). WRONG where there is no item at all; whether the items make a tree is not asked here.
 // *list is the caller's: zb_proof_list_free.
 enum zb_status zb_proof_parse(const char *text, size_t size, const struct zb_profile *profile,

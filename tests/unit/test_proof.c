@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "solver/cli/redo_bound.h"
 #include "solver/cli/write_answer.h"
 #include "solver/exact/proof_check.h"
 #include "solver/exact/window_engine.h"
@@ -217,6 +218,25 @@ static void test_shape(void **state) {
   zb_profile_free(p);
 }
 
+// What solve does before it writes.
+static void test_own_bound(void **state) {
+  (void)state;
+  struct zb_profile *p = small_profile();
+  struct zb_problem problem = {.profile = p, .objective = ZB_SPAN};
+  struct zb_answer answer = {0};
+  struct zb_error error = {0};
+  const struct zb_deadline none = {0, INT64_MAX}, passed = {0, 1};
+  struct zb_result result = solve(p, ZB_SPAN);
+  assert_int_equal(zb_answer_from_result(&problem, "window", &result, &answer, &error), ZB_OK);
+  assert_int_equal(zb_redo_own_bound(&answer, &none, &error), ZB_OK);
+  answer.bound_ns++;
+  assert_int_equal(zb_redo_own_bound(&answer, &none, &error), ZB_SELF_CHECK);
+  assert_non_null(strstr(error.text, "window claims a bound of"));
+  assert_int_equal(zb_redo_own_bound(&answer, &passed, &error), ZB_OK);
+  zb_answer_free(&answer);
+  zb_profile_free(p);
+}
+
 // Files.
 
 static char directory[] = "/tmp/zbsolve-proof-XXXXXX";
@@ -287,8 +307,8 @@ static void test_files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sha256), cmocka_unit_test(test_parse), cmocka_unit_test(test_random),
-      cmocka_unit_test(test_shape),  cmocka_unit_test(test_files),
+      cmocka_unit_test(test_sha256), cmocka_unit_test(test_parse),     cmocka_unit_test(test_random),
+      cmocka_unit_test(test_shape),  cmocka_unit_test(test_own_bound), cmocka_unit_test(test_files),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }
