@@ -46,8 +46,9 @@ static enum zb_tree_end try_target(struct zb_unit *unit, const struct zb_known *
 // bound to cost, more of it after a refutation, less after a tree that reached its cap.
 void zb_unit_raise(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker) {
   const int64_t enough = worker->lattice.work + unit->work / 2;
-  while (unit->bound < unit->cost && worker->lattice.work < enough) {
+  while (worker->lattice.work < enough) {
     const int64_t first = zb_max(unit->bound, unit->barren);
+    if (first >= unit->cost) return;
     const int64_t target = first + (int64_t)((double)(unit->cost - 1 - first) * unit->part);
     switch (try_target(unit, known, worker, target)) {
     case ZB_TREE_REFUTED:

@@ -22,7 +22,7 @@
 static const size_t table_states = (size_t)1 << 25;
 
 // States swept a unit in the first round, and in the last that still grows.
-static const int64_t least_work = 4000000, most_work = INT64_MAX / 64;
+static const int64_t least_work = 1000000, most_work = INT64_MAX / 64;
 
 // Rounds of the search for the span that a search for the period starts from.
 enum { MOST_THREADS = 64, span_rounds = 4 };
@@ -32,19 +32,23 @@ static enum zb_status run_limited(const struct zb_problem *problem, const struct
                                   struct zb_search_result *result, struct zb_error *error);
 
 // The units of a round: complementary ways to branch, and neighbourhoods. `share`: of a round's work, in
-// sixteenths.
+// sixteenths, halved for those that look for schedules while they find none.
 static const struct {
   enum zb_unit_kind kind;
   enum zb_pick pick;
   bool more_first;
-  int share, shave_depth, dive_every;
+  int share;
+  bool probing;
+  int dive_every;
+  double part;
 } portfolio[] = {
-    {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, false, 4, 0, 50},
-    {ZB_UNIT_CLIMB, ZB_PICK_EARLIEST, false, 4, 0, 50},
-    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 16, 0, 0},
-    {ZB_UNIT_RAISE, ZB_PICK_SMALLEST, false, 24, INT_MAX, 300},
-    {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, true, 4, 0, 50},
-    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 16, 0, 0},
+    {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, false, 4, false, 50, 0},
+    {ZB_UNIT_CLIMB, ZB_PICK_EARLIEST, false, 4, false, 50, 0},
+    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 16, false, 0, 0},
+    {ZB_UNIT_RAISE, ZB_PICK_SMALLEST, false, 16, true, 300, 0.125},
+    {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, true, 4, false, 50, 0},
+    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 16, false, 0, 0},
+    {ZB_UNIT_RAISE, ZB_PICK_SMALLEST, false, 16, true, 300, 0.5},
 };
 enum { UNITS = sizeof portfolio / sizeof *portfolio };
 
@@ -197,10 +201,9 @@ static enum zb_status merge(struct search *search, struct zb_error *error) {
   for (int i = 0; i < UNITS; i++) {
     struct zb_unit *unit = &search->unit[i];
     search->nodes += unit->nodes;
-    if (unit->kind == ZB_UNIT_NEIGHBOUR && unit->cost < known->cost)
-      unit->share = portfolio[i].share;
-    else if (unit->kind == ZB_UNIT_NEIGHBOUR && unit->share > 4)
-      unit->share /= 2;
+    if (unit->kind != ZB_UNIT_RAISE) {
+      unit->share = unit->cost < known->cost ? portfolio[i].share : (unit->share + 1) / 2;
+    }
     if (unit->status != ZB_OK) return zb_fail_memory(error);
     if (unit->barren > known->barren) known->barren = unit->barren;
     if (unit->bound > known->bound) {
@@ -235,9 +238,8 @@ static enum zb_status run_rounds(struct search *search, struct zb_error *error) 
       struct zb_unit *unit = &search->unit[i];
       unit->kind = portfolio[i].kind;
       unit->work = work / 16 * unit->share;
-      unit->rule =
-          (struct zb_tree_rule){portfolio[i].pick, portfolio[i].more_first, INT64_MAX,
-                                unit->work,        portfolio[i].dive_every, portfolio[i].shave_depth};
+      unit->rule = (struct zb_tree_rule){portfolio[i].pick, portfolio[i].more_first, INT64_MAX,
+                                         unit->work,        portfolio[i].dive_every, portfolio[i].probing};
     }
     run_units(search);
     status = merge(search, error);
@@ -267,7 +269,7 @@ static enum zb_status open_search(struct search *search, struct zb_error *error)
   search->ceiling.target = -1;
   for (int i = 0; i < UNITS && status == ZB_OK; i++) {
     struct zb_unit *unit = &search->unit[i];
-    unit->part = 0.125;
+    unit->part = portfolio[i].part;
     unit->share = portfolio[i].share;
     unit->random = (search->problem->seed + 1) * 1000003 + (uint64_t)i * 7919 + 1;
     unit->weight = malloc(p * sizeof *unit->weight);

@@ -17,7 +17,6 @@ struct zb_tree_frame {
   int32_t node; // in the proof
   int tried;    // sides
   int side;     // the one being searched
-  int level;    // splits above, not counting probes
 };
 
 void zb_tree_free(struct zb_tree *tree) {
@@ -26,7 +25,7 @@ void zb_tree_free(struct zb_tree *tree) {
 }
 
 // Offset intervals wider than this part of the target are split before any order.
-static const int64_t wide_offset = 256;
+static const int64_t wide_offset = 8192;
 
 // Best variable of one kind; false if all are fixed.
 static bool pick_order(const struct zb_state *state, const struct zb_tree_rule *rule, const double *weight,
@@ -120,15 +119,13 @@ struct search {
   size_t depth;
   int dives;
   bool barren;
-  int level;
-  bool thorough; // the next probing tries every open x
+  int probe_from; // where probing refuted last
+  bool thorough;  // the next probing tries every open x
   int64_t next_dive;
   int64_t work_before;
 };
 
-// The first probing is never cut short: without it the tree that follows is hopeless.
 static bool spent(const struct search *search) {
-  if (search->rule->shave_depth > 0 && search->thorough) return false;
   return search->tree->nodes >= search->rule->nodes ||
          search->state->lattice->work - search->work_before >= search->rule->work;
 }
@@ -175,7 +172,6 @@ static enum zb_tree_end push_frame(struct search *search, const struct zb_split 
       search->proof->node[parent->node].child[parent->side] = frame.node;
     }
   }
-  frame.level = search->level;
   tree->frame[search->depth++] = frame;
   return ZB_TREE_OPEN;
 }
@@ -210,12 +206,13 @@ static enum zb_tree_end probe(struct search *search, const struct zb_split *spli
 }
 
 // Probes the extremes of open x until a whole pass refutes none: all of them the first time, then those
-// with two values left, where a refutation decides. `best` is the split whose sides both changed most.
-static enum zb_tree_end shave(struct search *search, struct zb_split *best) {
+// with two values left, where a refutation decides. The first time is never cut short: without it the tree
+// that follows is hopeless. `best` is the split whose sides both changed most.
+static enum zb_tree_end probe_all(struct search *search, struct zb_split *best) {
   struct zb_state *state = search->state;
   const int m = state->chain->microbatches, count = state->chain->devices * m;
   double most = -1;
-  for (int i = 0, quiet = 0; quiet < count; i = (i + 1) % count, quiet++) {
+  for (int i = search->probe_from, quiet = 0; quiet < count; i = (i + 1) % count, quiet++) {
     const int d = i / m, k = i % m;
     size_t impact[2] = {0, 0};
     for (int side = 0; side < 2; side++) {
@@ -223,8 +220,9 @@ static enum zb_tree_end shave(struct search *search, struct zb_split *best) {
         const int64_t lo = zb_state_get(state, d, ZB_X_LO, k), hi = zb_state_get(state, d, ZB_X_HI, k);
         if (lo == hi || (!search->thorough && hi - lo > 1)) break;
         const struct zb_split split = {ZB_SPLIT_X, d, k, side == 0 ? lo : hi - 1};
-        if (spent(search)) return ZB_TREE_CAPPED;
+        if (!search->thorough && spent(search)) return ZB_TREE_CAPPED;
         const enum zb_tree_end end = probe(search, &split, side, &refuted, &impact[side]);
+        if (refuted) search->probe_from = i;
         if (end != ZB_TREE_OPEN) return end;
         if (refuted) quiet = 0, most = -1;
       }
@@ -247,15 +245,12 @@ static enum zb_tree_end open_node(struct search *search) {
   struct zb_state *state = search->state;
   struct zb_split split;
   bool chosen = false;
-  search->level = search->depth > 0 ? tree->frame[search->depth - 1].level + 1 : 0;
-  if (search->level < search->rule->shave_depth && !pick_offset(state, state->target / wide_offset, &split)) {
-    const enum zb_tree_end shaved = shave(search, &split);
+  if (search->rule->probing && !pick_offset(state, state->target / wide_offset, &split)) {
+    const enum zb_tree_end probed = probe_all(search, &split);
     search->thorough = false;
-    if (shaved == ZB_TREE_REFUTED) return ZB_TREE_OPEN;
-    if (shaved == ZB_TREE_OPEN)
-      chosen = true;
-    else if (shaved != ZB_TREE_CAPPED || spent(search))
-      return shaved;
+    if (probed == ZB_TREE_REFUTED) return ZB_TREE_OPEN;
+    if (probed != ZB_TREE_OPEN && (probed != ZB_TREE_CAPPED || spent(search))) return probed;
+    chosen = probed == ZB_TREE_OPEN;
   }
   if (search->rule->dive_every > 0 && tree->nodes >= search->next_dive) {
     search->next_dive = tree->nodes + search->rule->dive_every;
@@ -268,9 +263,7 @@ static enum zb_tree_end open_node(struct search *search) {
     // Fixed orders are exact where offsets are; only the period has offsets left to split.
     if (!pick_offset(state, 0, &split)) return close_barren(search);
   }
-  const enum zb_tree_end pushed = push_frame(search, &split);
-  if (pushed == ZB_TREE_OPEN) tree->frame[search->depth - 1].level = search->level;
-  return pushed;
+  return push_frame(search, &split);
 }
 
 // Goes to the next side that propagation keeps, closing nodes whose sides are both refuted. OPEN: the
@@ -307,8 +300,16 @@ static enum zb_tree_end next_side(struct search *search) {
 enum zb_tree_end zb_tree_search(struct zb_tree *tree, struct zb_state *state, const struct zb_tree_rule *rule,
                                 struct zb_timer *timer, double *weight, uint64_t *random,
                                 struct zb_orders *orders, struct zb_proof *proof) {
-  struct search search = {
-      tree, state, rule, timer, weight, random, orders, proof, 0, 0, false, 0, true, 0, state->lattice->work};
+  struct search search = {.tree = tree,
+                          .state = state,
+                          .rule = rule,
+                          .timer = timer,
+                          .weight = weight,
+                          .random = random,
+                          .orders = orders,
+                          .proof = proof,
+                          .thorough = true,
+                          .work_before = state->lattice->work};
   const size_t mark = zb_state_mark(state);
   const bool recording = state->recording;
   state->recording = true;

@@ -19,7 +19,7 @@ struct zb_tree_rule {
   int64_t nodes;   // propagations before the tree is given up
   int64_t work;    // states swept before it is
   int dive_every;  // nodes between dives; 0: none
-  int shave_depth; // nodes this deep and above probe all open x first; 0: none
+  bool probing;    // try extreme values of open x at every node before it is split
 };
 
 enum zb_tree_end {

@@ -36,7 +36,7 @@ struct zb_unit {
   double *weight;           // [devices] of this unit's stream; kept from round to round
   uint64_t random;          // likewise
   double part;              // RAISE: of the gap, to where the next target is; kept
-  int share;                // of a round's work, in sixteenths; NEIGHBOUR: less while nothing is found
+  int share;                // of a round's work, in sixteenths
   int level, failures;      // NEIGHBOUR: how wide neighbourhoods are, tries since the last success; kept
   struct zb_halt halt;
 
