@@ -40,15 +40,13 @@ static const struct {
   int share;
   bool probing;
   int dive_every;
-  double part;
 } portfolio[] = {
-    {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, false, 4, false, 50, 0},
-    {ZB_UNIT_CLIMB, ZB_PICK_EARLIEST, false, 4, false, 50, 0},
-    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 16, false, 0, 0},
-    {ZB_UNIT_RAISE, ZB_PICK_SMALLEST, false, 16, true, 300, 0.125},
-    {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, true, 4, false, 50, 0},
-    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 16, false, 0, 0},
-    {ZB_UNIT_RAISE, ZB_PICK_SMALLEST, false, 16, true, 300, 0.5},
+    {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, false, 4, false, 50},
+    {ZB_UNIT_CLIMB, ZB_PICK_EARLIEST, false, 4, false, 50},
+    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 16, false, 0},
+    {ZB_UNIT_RAISE, ZB_PICK_SMALLEST, false, 32, true, 300},
+    {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, true, 4, false, 50},
+    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 16, false, 0},
 };
 enum { UNITS = sizeof portfolio / sizeof *portfolio };
 
@@ -269,7 +267,7 @@ static enum zb_status open_search(struct search *search, struct zb_error *error)
   search->ceiling.target = -1;
   for (int i = 0; i < UNITS && status == ZB_OK; i++) {
     struct zb_unit *unit = &search->unit[i];
-    unit->part = portfolio[i].part;
+    unit->part = 0.125;
     unit->share = portfolio[i].share;
     unit->random = (search->problem->seed + 1) * 1000003 + (uint64_t)i * 7919 + 1;
     unit->weight = malloc(p * sizeof *unit->weight);

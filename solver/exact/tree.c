@@ -25,7 +25,7 @@ void zb_tree_free(struct zb_tree *tree) {
 }
 
 // Offset intervals wider than this part of the target are split before any order.
-static const int64_t wide_offset = 8192;
+static const int64_t wide_offset = 16384;
 
 // Best variable of one kind; false if all are fixed.
 static bool pick_order(const struct zb_state *state, const struct zb_tree_rule *rule, const double *weight,
