@@ -66,6 +66,10 @@ struct search {
 
 static bool closed(const struct search *search) { return search->known.bound >= search->known.cost; }
 
+static bool is_off(const struct search *search, enum zb_rule rule) {
+  return (search->known.rules_off & ZB_RULE_BIT(rule)) != 0;
+}
+
 static bool out_of_time(const struct search *search) { return zb_halted(&search->halt); }
 
 static void tell(const struct search *search, const char *what) {
@@ -93,6 +97,7 @@ static enum zb_status take_trial(struct search *search, const char *what) {
 
 // A few dives from a fixpoint.
 static enum zb_status dive(struct search *search, struct zb_state *state, int dives) {
+  if (is_off(search, ZB_RULE_DIVE)) return ZB_OK;
   uint64_t random = search->problem->seed * 2 + 1;
   for (int i = 0; i < dives && !closed(search); i++) {
     const struct zb_dive how = {.from = i % 4 == 3 ? ZB_DIVE_FIRST : ZB_DIVE_LAST,
@@ -236,8 +241,10 @@ static enum zb_status run_rounds(struct search *search, struct zb_error *error) 
       struct zb_unit *unit = &search->unit[i];
       unit->kind = portfolio[i].kind;
       unit->work = work / 16 * unit->share;
-      unit->rule = (struct zb_tree_rule){portfolio[i].pick, portfolio[i].more_first, INT64_MAX,
-                                         unit->work,        portfolio[i].dive_every, portfolio[i].probing};
+      const int dive_every = is_off(search, ZB_RULE_DIVE) ? 0 : portfolio[i].dive_every;
+      const bool probing = portfolio[i].probing && !is_off(search, ZB_RULE_PROBE);
+      unit->rule = (struct zb_tree_rule){
+          portfolio[i].pick, portfolio[i].more_first, INT64_MAX, unit->work, dive_every, probing};
     }
     run_units(search);
     status = merge(search, error);
@@ -265,6 +272,7 @@ static enum zb_status open_search(struct search *search, struct zb_error *error)
     status = zb_state_open(search->known.chain, search->known.objective, lattice, &search->ceiling, error);
   if (status == ZB_OK) status = zb_orders_create(search->known.chain, &search->best, error);
   search->ceiling.target = -1;
+  search->root.rules_off = search->ceiling.rules_off = search->known.rules_off;
   for (int i = 0; i < UNITS && status == ZB_OK; i++) {
     struct zb_unit *unit = &search->unit[i];
     unit->part = 0.125;
@@ -326,7 +334,7 @@ static enum zb_status run_search(struct search *search, const struct zb_schedule
     if (status != ZB_OK) return zb_fail_memory(error);
   }
   const int64_t closed_form = zb_bound_closed_form(search->problem->profile, search->known.objective);
-  const int64_t hint = zb_chain_ticks(chain, closed_form);
+  const int64_t hint = is_off(search, ZB_RULE_HINT) ? 0 : zb_chain_ticks(chain, closed_form);
   const enum zb_sweep swept = zb_root_bound(&search->root, &search->worker[0].state, &search->ceiling, hint,
                                             search->known.cost, &search->known.bound);
   tell(search, "root");
@@ -349,6 +357,7 @@ static enum zb_status run_limited(const struct zb_problem *problem, const struct
   search.known = (struct zb_known){.chain = chain,
                                    .profile = problem->profile,
                                    .objective = problem->objective,
+                                   .rules_off = problem->rules_off,
                                    .cost = ZB_NO_COST,
                                    .best = &search.best,
                                    .ceiling = &search.ceiling};

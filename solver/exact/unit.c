@@ -7,6 +7,7 @@ enum zb_status zb_worker_open(const struct zb_known *known, size_t most_states, 
   worker->lattice.most_states = most_states;
   enum zb_status status =
       zb_state_open(known->chain, known->objective, &worker->lattice, &worker->state, error);
+  worker->state.rules_off = known->rules_off;
   if (status == ZB_OK) status = zb_timer_open(known->profile, &worker->timer, error);
   if (status == ZB_OK) status = zb_orders_create(known->chain, &worker->trial, error);
   if (status != ZB_OK) zb_worker_close(worker);
@@ -42,15 +43,16 @@ void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_w
   unit->status = ZB_OK;
   unit->proof.count = 0;
   worker->lattice.halt = &unit->halt;
+  const unsigned off = known->rules_off;
   switch (unit->kind) {
   case ZB_UNIT_RAISE:
     zb_unit_raise(unit, known, worker);
     break;
   case ZB_UNIT_CLIMB:
-    zb_unit_climb(unit, known, worker);
+    if (!(off & ZB_RULE_BIT(ZB_RULE_CLIMB))) zb_unit_climb(unit, known, worker);
     break;
   case ZB_UNIT_NEIGHBOUR:
-    zb_unit_neighbour(unit, known, worker);
+    if (!(off & ZB_RULE_BIT(ZB_RULE_NEIGHBOUR))) zb_unit_neighbour(unit, known, worker);
     break;
   }
   worker->lattice.halt = NULL;

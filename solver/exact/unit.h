@@ -20,6 +20,7 @@ struct zb_known {
   int64_t bound, cost;            // ticks; cost ZB_NO_COST: no schedule yet
   int64_t barren;                 // targets below this have no schedule, proven or not
   const struct zb_orders *best;   // of that cost
+  unsigned rules_off;             // of solver/exact/rules.h
   const struct zb_state *ceiling; // a fixpoint at the largest target of interest
 };
 

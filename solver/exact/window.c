@@ -132,6 +132,7 @@ static void adopt_sweep(struct zb_state *state, int device) {
 
 // The round trip: between a microbatch's F and its B lies everything below in the pipe.
 static void apply_lag(struct zb_state *state, int d) {
+  if (state->rules_off & ZB_RULE_BIT(ZB_RULE_LAG)) return;
   const struct zb_chain_device *device = &state->chain->device[d];
   for (int i = 0; i < state->chain->microbatches; i++) {
     zb_state_tighten(state, d, ZB_B_EARLY, i,

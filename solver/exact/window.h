@@ -13,6 +13,7 @@
 
 #include "solver/exact/chain.h"
 #include "solver/exact/lattice.h"
+#include "solver/exact/rules.h"
 
 struct zb_trail_entry {
   size_t cell;
@@ -22,7 +23,8 @@ struct zb_trail_entry {
 struct zb_state {
   const struct zb_chain *chain; // borrowed
   enum zb_objective objective;
-  int64_t target; // ticks
+  int64_t target;     // ticks
+  unsigned rules_off; // of solver/exact/rules.h
   // Windows of device d at cell[d * ZB_WINDOWS * m]; then the offsets of device d's first start against
   // that of device d - 1, least and most, at [offset_cell + 2d] and [offset_cell + 2d + 1].
   int64_t *cell;

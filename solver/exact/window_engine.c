@@ -77,6 +77,12 @@ static enum zb_status fill_result(const struct zb_problem *problem, const struct
   return status;
 }
 
+// Without the dominance rule every backward may be fused.
+static void allow_fused(struct zb_chain *chain) {
+  chain->any_fused = true;
+  for (int d = 0; d < chain->devices; d++) chain->device[d].fused = true;
+}
+
 static enum zb_status solve_window(const struct zb_problem *problem, const struct zb_schedule *incumbent,
                                    struct zb_result *result, struct zb_error *error) {
   if (zb_result_if_infeasible(problem, result)) return ZB_OK;
@@ -84,6 +90,7 @@ static enum zb_status solve_window(const struct zb_problem *problem, const struc
   struct zb_search_result found;
   enum zb_status status = zb_chain_create(problem->profile, 0, &chain, error);
   if (status != ZB_OK) return status;
+  if (problem->rules_off & ZB_RULE_BIT(ZB_RULE_DOMINANCE)) allow_fused(chain);
   status = zb_search_run(problem, chain, incumbent, &found, error);
   if (status == ZB_OK) {
     status = fill_result(problem, chain, &found, result, error);

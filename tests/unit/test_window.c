@@ -1,6 +1,7 @@
 // The exact engine: equal to every order tried, equal to the published optima, the same for any threads.
 #include <string.h>
 
+#include "solver/exact/rules.h"
 #include "solver/exact/window_engine.h"
 #include "solver/io/profile_json.h"
 #include "solver/model/check.h"
@@ -125,6 +126,43 @@ static struct zb_profile *profile_with_tree(void) {
   return profile;
 }
 
+// No rule cuts off the optimum: each can be left out, alone and with all others.
+static int solve_without_rules(struct zb_problem problem, int64_t optimum_ns) {
+  static const char *const words[] = {
+#define X(name, word) word,
+      ZB_RULE_TABLE(X)
+#undef X
+  };
+  for (int rule = 0; rule <= ZB_RULE_COUNT; rule++) {
+    problem.rules_off = rule < ZB_RULE_COUNT ? ZB_RULE_BIT(rule) : ZB_RULE_BIT(ZB_RULE_COUNT) - 1;
+    struct zb_result without = solve(&problem, NULL);
+    expect(without.status == ZB_OPTIMAL && without.cost_ns == optimum_ns, "without %s: %lld, not %lld",
+           rule < ZB_RULE_COUNT ? words[rule] : "any", (long long)without.cost_ns, (long long)optimum_ns);
+    zb_result_free(&without);
+  }
+  return ZB_RULE_COUNT + 1;
+}
+
+static void test_rules_off(void **state) {
+  (void)state;
+  int compared = 0;
+  for (uint64_t i = 0; i < 60; i++) {
+    struct generated_profile generated;
+    generate_profile(&generated, GENERATE_TINY, 77, i);
+    struct zb_profile *profile = instance_from_generated(&generated);
+    assert_non_null(profile);
+    const struct zb_problem problem = problem_of(profile, (enum zb_objective)(i % ZB_OBJECTIVE_COUNT), 1);
+    struct zb_result whole = solve(&problem, NULL);
+    if (whole.status == ZB_OPTIMAL) compared += solve_without_rules(problem, whole.cost_ns);
+    zb_result_free(&whole);
+    zb_profile_free(profile);
+  }
+  struct zb_profile *profile = profile_with_tree();
+  compared += solve_without_rules(problem_of(profile, ZB_SPAN, 2), 221);
+  zb_profile_free(profile);
+  assert_true(compared > 200);
+}
+
 static bool same_schedule(const struct zb_schedule *a, const struct zb_schedule *b) {
   if (a->first[a->devices] != b->first[b->devices]) return false;
   for (size_t i = 0; i < a->first[a->devices]; i++) {
@@ -214,9 +252,13 @@ static void test_no_time(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_equals_brute_force),   cmocka_unit_test(test_published_optima),
-      cmocka_unit_test(test_same_for_any_threads), cmocka_unit_test(test_proof_is_a_tree),
-      cmocka_unit_test(test_start_and_infeasible), cmocka_unit_test(test_no_time),
+      cmocka_unit_test(test_equals_brute_force),
+      cmocka_unit_test(test_rules_off),
+      cmocka_unit_test(test_published_optima),
+      cmocka_unit_test(test_same_for_any_threads),
+      cmocka_unit_test(test_proof_is_a_tree),
+      cmocka_unit_test(test_start_and_infeasible),
+      cmocka_unit_test(test_no_time),
   };
   return cmocka_run_group_tests_name("window", tests, NULL, NULL);
 }
