@@ -363,6 +363,7 @@ static enum zb_status run_limited(const struct zb_problem *problem, const struct
                                    .ceiling = &search.ceiling};
   enum zb_status status = open_search(&search, error);
   if (status == ZB_OK) status = run_search(&search, incumbent, error);
+  if (status == ZB_FAILED) zb_fail_memory(error); // the only way to fail in here
   if (status == ZB_OK) {
     *result = (struct zb_search_result){search.known.bound, search.known.cost, search.best, search.proof,
                                         search.nodes};
