@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "heuristic/families.h"
+#include "heuristic/tournament.h"
 #include "solver/model/number.h"
 
 // One order: which construction, and the bits of its yes/no choices.
@@ -132,7 +133,7 @@ static enum zb_status greedy_search(const struct zb_problem *problem, int64_t mo
   if (status != ZB_OK) goto done;
   status = zb_builder_create(problem->profile, &search.builder, error);
   if (status != ZB_OK) goto done;
-  search.clock = malloc(zb_greedy_clock_length(problem->profile->devices) * sizeof *search.clock);
+  search.clock = malloc(zb_tournament_length(problem->profile->devices) * sizeof *search.clock);
   if (!search.clock) {
     status = zb_fail_memory(error);
     goto done;

@@ -3,7 +3,6 @@
 #define ZB_GREEDY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "heuristic/pipe.h"
@@ -14,11 +13,10 @@
 // greedy_rounds.c: O(1) an op.
 void zb_greedy_rounds(struct zb_pipe *pipe, bool extra_forward, bool skip_forward);
 
-// greedy_events.c: O(log devices) an op. `clock` is scratch of zb_greedy_clock_length(devices) entries.
+// greedy_events.c: O(log devices) an op. `clock` is scratch of zb_tournament_length(devices) entries.
 struct zb_greedy_choices {
   bool backward_first, hold_forward, keep_many, fill_every_gap;
 };
 void zb_greedy_events(struct zb_pipe *pipe, const struct zb_greedy_choices *choices, int64_t *clock);
-size_t zb_greedy_clock_length(int devices);
 
 #endif

@@ -17,61 +17,18 @@
 // its input, for the device after it has run that. If not, the first device without F j keeps no microbatch,
 // so it has room for one, and the device before it has run F j. Either way somebody need not wait.
 //
-// The devices' times of decision are the leaves of a tournament, so the next one is found in O(log p).
+// The device that decides next is found in O(log p) (tournament.h).
 #include <assert.h>
 
 #include "heuristic/greedy.h"
+#include "heuristic/tournament.h"
 #include "solver/model/number.h"
 
-// clock[i] is device i's next decision, i < leaves, a power of FAN. Behind them stand the winners of the
-// matches, round by round: a match between FAN devices, then between the winners of FAN matches, is won by
-// the device that decides first (of equals, the lowest). The last entry has won the final. Matches of four
-// rather than two keep an op's cost nearly the same for 8 devices and for 64.
-enum { FAN = 4 };
-struct tournament {
-  int64_t *clock;
-  size_t leaves;
-};
-
-static size_t leaves_for(int devices) {
-  size_t leaves = FAN;
-  while (leaves < (size_t)devices) leaves *= FAN;
-  return leaves;
-}
-
-static size_t final_of(size_t leaves) { return leaves + (leaves - 1) / (FAN - 1) - 1; }
-
-size_t zb_greedy_clock_length(int devices) { return final_of(leaves_for(devices)) + 1; }
-
-static int64_t earlier(const int64_t *clock, int64_t left, int64_t right) {
-  return clock[left] <= clock[right] ? left : right;
-}
-
-static void set_decision(struct tournament *t, int device, int64_t at_ns) {
-  int64_t *const clock = t->clock, *round = clock + t->leaves;
-  size_t matches = t->leaves / FAN, k = (size_t)device / FAN;
-  int64_t a = (int64_t)(k * FAN), b = a + 1, c = a + 2, d = a + 3;
-  clock[device] = at_ns;
-  for (;;) {
-    const int64_t first = earlier(clock, earlier(clock, a, b), earlier(clock, c, d));
-    if (round[k] == first && first != device) return;
-    round[k] = first;
-    if (matches == 1) return;
-    const int64_t *const group = round + (k & ~(size_t)(FAN - 1));
-    a = group[0], b = group[1], c = group[2], d = group[3];
-    round += matches;
-    matches /= FAN;
-    k /= FAN;
-  }
-}
-
-static int first_to_decide(const struct tournament *t) { return (int)t->clock[final_of(t->leaves)]; }
-
 // A neighbour has learnt of an arrival: it may decide anew, but not before it is free.
-static void announce(struct tournament *t, const struct zb_pipe *pipe, int device, int64_t now_ns) {
+static void announce(struct zb_tournament *t, const struct zb_pipe *pipe, int device, int64_t now_ns) {
   if (device < 0 || device >= pipe->devices) return;
   const int64_t at_ns = zb_max(now_ns, pipe->device[device].end_ns);
-  if (at_ns < t->clock[device]) set_decision(t, device, at_ns);
+  if (at_ns < t->clock[device]) zb_tournament_set(t, device, at_ns);
 }
 
 enum choice { RUN_F, RUN_B, RUN_W, WAIT };
@@ -107,14 +64,12 @@ static enum choice decide(const struct zb_pipe *pipe, const struct zb_greedy_cho
 }
 
 void zb_greedy_events(struct zb_pipe *pipe, const struct zb_greedy_choices *choices, int64_t *clock) {
-  struct tournament t = {clock, leaves_for(pipe->devices)};
-  for (size_t k = 0; k < t.leaves; k++) clock[k] = ZB_NEVER;
-  for (size_t matches = t.leaves / FAN, k = t.leaves; matches > 0; matches /= FAN)
-    for (size_t i = 0; i < matches; i++) clock[k++] = (int64_t)(i * (t.leaves / matches));
-  set_decision(&t, 0, 0);
+  struct zb_tournament t;
+  zb_tournament_begin(&t, clock, pipe->devices);
+  zb_tournament_set(&t, 0, 0);
   int unfinished = pipe->devices;
   while (unfinished > 0) {
-    const int i = first_to_decide(&t);
+    const int i = zb_tournament_first(&t);
     const int64_t now_ns = clock[i];
     const struct zb_pipe_device *d = &pipe->device[i];
     int64_t next_ns = ZB_NEVER;
@@ -141,6 +96,6 @@ void zb_greedy_events(struct zb_pipe *pipe, const struct zb_greedy_choices *choi
       unfinished--;
       next_ns = ZB_NEVER;
     }
-    set_decision(&t, i, next_ns);
+    zb_tournament_set(&t, i, next_ns);
   }
 }
