@@ -15,6 +15,11 @@ extern const struct zb_engine zb_engine_zb_h2;
 extern const struct zb_engine zb_engine_greedy;
 extern const struct zb_engine zb_engine_zb_1p;
 extern const struct zb_engine zb_engine_zb_2p;
+extern const struct zb_engine zb_engine_1f1b_v;
+extern const struct zb_engine zb_engine_zb_v;
+extern const struct zb_engine zb_engine_v_half;
+extern const struct zb_engine zb_engine_v_min;
+extern const struct zb_engine zb_engine_v_blocks;
 
 // Appends a family's whole order, device by device, to an empty builder of the profile.
 typedef void zb_family_fill(const struct zb_profile *profile, struct zb_schedule_builder *builder);
