@@ -18,8 +18,10 @@ static const struct {
     {&zb_engine_1f1b, ZB_PART_HEURISTIC},   {&zb_engine_1f1b_interleaved, ZB_PART_HEURISTIC},
     {&zb_engine_zb_h1, ZB_PART_HEURISTIC},  {&zb_engine_zb_h2, ZB_PART_HEURISTIC},
     {&zb_engine_greedy, ZB_PART_HEURISTIC}, {&zb_engine_zb_1p, ZB_PART_HEURISTIC},
-    {&zb_engine_zb_2p, ZB_PART_HEURISTIC},  {&zb_engine_ilp, ZB_PART_ALONE},
-    {&zb_engine_window, ZB_PART_SEARCH},
+    {&zb_engine_zb_2p, ZB_PART_HEURISTIC},  {&zb_engine_1f1b_v, ZB_PART_HEURISTIC},
+    {&zb_engine_zb_v, ZB_PART_HEURISTIC},   {&zb_engine_v_half, ZB_PART_HEURISTIC},
+    {&zb_engine_v_min, ZB_PART_HEURISTIC},  {&zb_engine_v_blocks, ZB_PART_HEURISTIC},
+    {&zb_engine_ilp, ZB_PART_ALONE},        {&zb_engine_window, ZB_PART_SEARCH},
 };
 enum { ENGINES = sizeof table / sizeof *table };
 
