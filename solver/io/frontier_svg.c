@@ -11,22 +11,26 @@
 enum { WIDTH = 760, HEIGHT = 440, LEFT = 70, RIGHT = 740, TOP = 70, BOTTOM = 372 };
 enum { TICKS = 8 };
 
+// Plain colours that the dark scheme overrides: many viewers know no custom properties.
 static const char style[] =
     "  <style>\n"
-    "    .chart { color: #1f2328; font: 13px system-ui, sans-serif; --schedule: #1f5fd0; --bound: #b4470f; "
-    "}\n"
-    "    @media (prefers-color-scheme: dark) {\n"
-    "      .chart { color: #e6edf3; --schedule: #79b0ff; --bound: #f2a15f; }\n"
-    "    }\n"
+    "    .chart { color: #1f2328; font: 13px system-ui, sans-serif; }\n"
     "    text { fill: currentColor; }\n"
     "    .grid { stroke: currentColor; stroke-opacity: 0.15; }\n"
     "    .axis { stroke: currentColor; }\n"
     "    .none { fill: currentColor; fill-opacity: 0.07; }\n"
-    "    .gap { fill: var(--bound); fill-opacity: 0.22; }\n"
-    "    .schedule { stroke: var(--schedule); stroke-width: 2; fill: none; }\n"
-    "    .bound { stroke: var(--bound); stroke-width: 1.5; stroke-dasharray: 5 4; fill: none; }\n"
-    "    .optimal { fill: var(--schedule); stroke: var(--schedule); }\n"
-    "    .open { fill: none; stroke: var(--schedule); stroke-width: 1.5; }\n"
+    "    .gap { fill: #b4470f; fill-opacity: 0.22; }\n"
+    "    .schedule { stroke: #1f5fd0; stroke-width: 2; fill: none; }\n"
+    "    .bound { stroke: #b4470f; stroke-width: 1.5; stroke-dasharray: 5 4; fill: none; }\n"
+    "    .optimal { fill: #1f5fd0; stroke: #1f5fd0; }\n"
+    "    .open { fill: none; stroke: #1f5fd0; stroke-width: 1.5; }\n"
+    "    @media (prefers-color-scheme: dark) {\n"
+    "      .chart { color: #e6edf3; }\n"
+    "      .gap { fill: #f2a15f; }\n"
+    "      .bound { stroke: #f2a15f; }\n"
+    "      .schedule, .open { stroke: #79b0ff; }\n"
+    "      .optimal { fill: #79b0ff; stroke: #79b0ff; }\n"
+    "    }\n"
     "  </style>\n";
 
 // From values to places: x in multiples of 1x, y in bubble rates.
