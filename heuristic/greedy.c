@@ -25,7 +25,8 @@ struct attempt {
 struct search {
   const struct zb_problem *problem; // borrowed
   struct zb_pipe pipe;
-  int64_t *clock; // scratch of the events
+  int64_t *clock;                    // scratch of the events
+  struct zb_greedy_choices *choices; // [devices] likewise
   struct zb_schedule_builder builder;
   struct zb_timeline timeline;
   struct attempt best;
@@ -60,10 +61,10 @@ static bool has_shorter_fused(const struct zb_profile *profile) {
 
 static void write_attempt(struct search *search, struct attempt attempt) {
   const unsigned choice = attempt.choice;
-  const struct zb_greedy_choices choices = {choice & 1, choice & 2, choice & 4, choice & 8};
   zb_pipe_clear(&search->pipe, attempt.fuse_where_shorter);
   if (attempt.events) {
-    zb_greedy_events(&search->pipe, &choices, search->clock);
+    zb_greedy_choose_alike(search->pipe.devices, choice, search->choices);
+    zb_greedy_events(&search->pipe, search->choices, search->clock);
   } else {
     zb_greedy_rounds(&search->pipe, choice & 1, choice & 2);
   }
@@ -134,7 +135,8 @@ static enum zb_status greedy_search(const struct zb_problem *problem, int64_t mo
   status = zb_builder_create(problem->profile, &search.builder, error);
   if (status != ZB_OK) goto done;
   search.clock = malloc(zb_tournament_length(problem->profile->devices) * sizeof *search.clock);
-  if (!search.clock) {
+  search.choices = malloc((size_t)problem->profile->devices * sizeof *search.choices);
+  if (!search.clock || !search.choices) {
     status = zb_fail_memory(error);
     goto done;
   }
@@ -150,6 +152,7 @@ done:
   zb_builder_free(&search.builder);
   zb_timeline_free(&search.timeline);
   free(search.clock);
+  free(search.choices);
   return status;
 }
 

@@ -13,10 +13,15 @@
 // greedy_rounds.c: O(1) an op.
 void zb_greedy_rounds(struct zb_pipe *pipe, bool extra_forward, bool skip_forward);
 
-// greedy_events.c: O(log devices) an op. `clock` is scratch of zb_tournament_length(devices) entries.
+// greedy_events.c: O(log devices) an op. How one device decides; most_wanted >= 1 is how many microbatches it
+// asks to keep. `choices` has one a device, `clock` is scratch of zb_tournament_length(devices) entries.
 struct zb_greedy_choices {
-  bool backward_first, hold_forward, keep_many, fill_every_gap;
+  int most_wanted;
+  bool backward_first, hold_forward, fill_every_gap;
 };
 void zb_greedy_events(struct zb_pipe *pipe, const struct zb_greedy_choices *choices, int64_t *clock);
+
+// The choices of greedy: every device alike, as the lowest four bits of `choice` say.
+void zb_greedy_choose_alike(int devices, unsigned choice, struct zb_greedy_choices *choices);
 
 #endif

@@ -38,8 +38,8 @@ enum choice { RUN_F, RUN_B, RUN_W, WAIT };
 static enum choice decide(const struct zb_pipe *pipe, const struct zb_greedy_choices *choices, int i,
                           int64_t now_ns, int64_t *until_ns) {
   const struct zb_pipe_device *d = &pipe->device[i];
-  const int below = pipe->devices - i, kept = d->forwards - d->backwards;
-  const int wanted = (int)zb_min(choices->keep_many ? 2 * (int64_t)below - 1 : below, d->most_kept);
+  const int kept = d->forwards - d->backwards;
+  const int wanted = (int)zb_min(choices->most_wanted, d->most_kept);
   const int64_t forward_ns = zb_pipe_forward_arrival(pipe, i),
                 backward_ns = zb_pipe_backward_arrival(pipe, i);
   const bool open = zb_pipe_weight_open(d), fits = zb_pipe_forward_fits(d);
@@ -63,6 +63,16 @@ static enum choice decide(const struct zb_pipe *pipe, const struct zb_greedy_cho
   return WAIT;
 }
 
+void zb_greedy_choose_alike(int devices, unsigned choice, struct zb_greedy_choices *choices) {
+  for (int i = 0; i < devices; i++) {
+    const int below = devices - i;
+    choices[i] = (struct zb_greedy_choices){.most_wanted = choice & 4 ? 2 * below - 1 : below,
+                                            .backward_first = choice & 1,
+                                            .hold_forward = choice & 2,
+                                            .fill_every_gap = choice & 8};
+  }
+}
+
 void zb_greedy_events(struct zb_pipe *pipe, const struct zb_greedy_choices *choices, int64_t *clock) {
   struct zb_tournament t;
   zb_tournament_begin(&t, clock, pipe->devices);
@@ -74,7 +84,7 @@ void zb_greedy_events(struct zb_pipe *pipe, const struct zb_greedy_choices *choi
     const struct zb_pipe_device *d = &pipe->device[i];
     int64_t next_ns = ZB_NEVER;
     assert(now_ns != ZB_NEVER);
-    switch (decide(pipe, choices, i, now_ns, &next_ns)) {
+    switch (decide(pipe, &choices[i], i, now_ns, &next_ns)) {
     case RUN_F:
       zb_pipe_forward(pipe, i, now_ns);
       announce(&t, pipe, i + 1, now_ns);

@@ -4,9 +4,11 @@
 // Anytime: once there is a schedule, the deadline or the user's signal ends the round and the best so far is
 // the answer. Before there is one, the heuristics run on, for they take milliseconds.
 #include "heuristic/in_flight.h"
+#include "heuristic/tuned.h"
 #include "ilp/glpk_solve.h"
 #include "ilp/refine.h"
 #include "solver/cli/engines.h"
+#include "solver/exact/rules.h"
 #include "solver/model/bound.h"
 #include "solver/model/number.h"
 
@@ -83,6 +85,29 @@ static bool can_refine(const struct zb_problem *problem) {
   return problem->profile->placement == ZB_CHAIN && zb_mip_available();
 }
 
+// Rounds that the searches get before the order they start from is tuned, and without probing, which takes
+// long on large profiles: most of what closes does so there.
+enum { FIRST_ROUNDS = 1 };
+
+// Searches, and if they leave a gap on a chain, searches again from a tuned order.
+static enum zb_status search_twice(const struct zb_problem *problem, const struct zb_schedule *incumbent,
+                                   struct best *best, struct zb_error *error) {
+  struct zb_problem first = *problem;
+  const bool tunes = problem->profile->placement == ZB_CHAIN && problem->profile->devices > 1;
+  if (tunes) {
+    first.rounds = FIRST_ROUNDS;
+    first.rules_off |= ZB_RULE_BIT(ZB_RULE_PROBE);
+  }
+  enum zb_status status = run_part(&first, ZB_PART_SEARCH, incumbent, best, error);
+  if (status != ZB_OK || !tunes || done(best) || zb_deadline_passed(&problem->deadline)) return status;
+  struct zb_result tuned;
+  status = zb_tuned_solve(problem, &tuned, error);
+  if (status != ZB_OK) return status;
+  keep(best, &tuned);
+  tell(problem, "tuned", best);
+  return run_part(problem, ZB_PART_SEARCH, incumbent, best, error);
+}
+
 // Improves the best schedule with small integer programs for as long as there is time. Searches come first,
 // until an eighth of their time is left.
 static enum zb_status search_and_refine(const struct zb_problem *problem, const struct zb_schedule *incumbent,
@@ -91,7 +116,7 @@ static enum zb_status search_and_refine(const struct zb_problem *problem, const 
   const int64_t now_ns = zb_clock_ns();
   if (can_refine(problem) && problem->deadline.end_ns != INT64_MAX && now_ns < problem->deadline.end_ns)
     part.deadline.end_ns -= (problem->deadline.end_ns - now_ns) / REFINEMENT_SHARE;
-  enum zb_status status = run_part(&part, ZB_PART_SEARCH, incumbent, best, error);
+  enum zb_status status = search_twice(&part, incumbent, best, error);
   if (status != ZB_OK || !can_refine(problem) || done(best) || !has_schedule(best)) return status;
   if (zb_deadline_passed(&problem->deadline)) return ZB_OK;
   struct zb_result refined;

@@ -377,7 +377,8 @@ static enum zb_status run_limited(const struct zb_problem *problem, const struct
 enum zb_status zb_search_run(const struct zb_problem *problem, const struct zb_chain *chain,
                              const struct zb_schedule *incumbent, struct zb_search_result *result,
                              struct zb_error *error) {
-  return run_limited(problem, chain, incumbent, INT_MAX, result, error);
+  const int rounds = problem->rounds > 0 ? problem->rounds : INT_MAX;
+  return run_limited(problem, chain, incumbent, rounds, result, error);
 }
 
 void zb_search_result_free(struct zb_search_result *result) {

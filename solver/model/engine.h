@@ -25,6 +25,7 @@ struct zb_problem {
   int threads;
   uint64_t seed;
   struct zb_deadline deadline;
+  int rounds;         // of the window engine's search, at most; 0: as many as there is time for
   unsigned rules_off; // rules that the window engine leaves out (solver/exact/rules.h); for tests, else 0
   // Called when an engine has something better; any thread, one at a time. NULL: nobody listens.
   void (*progress)(void *context, const char *what, int64_t cost_ns, int64_t bound_ns);
