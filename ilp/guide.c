@@ -8,6 +8,21 @@
 
 #include "solver/model/number.h"
 
+enum zb_status zb_guide_chain(const struct zb_problem *problem, struct zb_chain **chain,
+                              struct zb_error *error) {
+  return zb_chain_create(problem->profile, problem->objective == ZB_PERIOD, chain, error);
+}
+
+void zb_guide_hand_over(struct zb_guide *guide, int64_t nodes, struct zb_result *result) {
+  const int64_t tick_ns = guide->chain->tick_ns;
+  *result = (struct zb_result){.status = guide->best_cost == guide->bound ? ZB_OPTIMAL : ZB_FEASIBLE,
+                               .schedule = guide->best,
+                               .cost_ns = guide->best_cost * tick_ns,
+                               .bound_ns = guide->bound * tick_ns,
+                               .work = nodes};
+  guide->best = NULL;
+}
+
 enum zb_status zb_guide_open(const struct zb_problem *problem, const struct zb_chain *chain,
                              struct zb_guide *guide, struct zb_error *error) {
   *guide = (struct zb_guide){.problem = problem, .chain = chain, .best_cost = INT64_MAX};

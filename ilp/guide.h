@@ -12,6 +12,11 @@
 #include "solver/exact/window.h"
 #include "solver/model/engine.h"
 
+// The chain that a guide works on: a tick is what divides all times, but 1 ns for the period, which may lie
+// between.
+enum zb_status zb_guide_chain(const struct zb_problem *problem, struct zb_chain **chain,
+                              struct zb_error *error);
+
 struct zb_guide {
   const struct zb_problem *problem; // borrowed
   const struct zb_chain *chain;     // borrowed
@@ -34,6 +39,9 @@ struct zb_guide {
 enum zb_status zb_guide_open(const struct zb_problem *problem, const struct zb_chain *chain,
                              struct zb_guide *guide, struct zb_error *error);
 void zb_guide_close(struct zb_guide *guide);
+
+// What the guide has found, as a result: its best schedule is handed over.
+void zb_guide_hand_over(struct zb_guide *guide, int64_t nodes, struct zb_result *result);
 
 // Times the schedule (taken over) and keeps it if it holds and beats the best; returns whether it did.
 bool zb_guide_offer(struct zb_guide *guide, struct zb_schedule *schedule);

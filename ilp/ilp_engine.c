@@ -55,7 +55,7 @@ static enum zb_status open_run(const struct zb_problem *problem, const struct zb
   if (options) run->options = *options;
   run->lattice.most_states = most_states;
   run->lattice.halt = &run->halt;
-  enum zb_status status = zb_chain_create(problem->profile, problem->objective, &run->chain, error);
+  enum zb_status status = zb_guide_chain(problem, &run->chain, error);
   if (status == ZB_OK)
     status = zb_state_open(run->chain, problem->objective, &run->lattice, &run->state, error);
   if (status == ZB_OK)
@@ -248,12 +248,7 @@ enum zb_status zb_ilp_solve(const struct zb_problem *problem, const struct zb_il
     if (run.options.no_windows) root_bound(&run); // the claim counts only where the windows agree
     write_line(&run);
     tell(&run, run.report.line);
-    *result = (struct zb_result){.status = run.guide.best_cost == run.guide.bound ? ZB_OPTIMAL : ZB_FEASIBLE,
-                                 .schedule = run.guide.best,
-                                 .cost_ns = run.guide.best_cost * run.chain->tick_ns,
-                                 .bound_ns = run.guide.bound * run.chain->tick_ns,
-                                 .work = run.report.nodes};
-    run.guide.best = NULL;
+    zb_guide_hand_over(&run.guide, run.report.nodes, result);
     if (report) *report = run.report;
   }
   close_run(&run);

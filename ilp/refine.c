@@ -312,7 +312,7 @@ static enum zb_status open_refinement(const struct zb_problem *problem, const st
   r->lattice.halt = &r->halt;
   r->lattice.most_states = most_states;
   struct zb_schedule *copy = NULL;
-  enum zb_status status = zb_chain_create(problem->profile, problem->objective, &r->chain, error);
+  enum zb_status status = zb_guide_chain(problem, &r->chain, error);
   if (status == ZB_OK) status = zb_state_open(r->chain, problem->objective, &r->lattice, &r->ceiling, error);
   if (status == ZB_OK) status = zb_state_open(r->chain, problem->objective, &r->lattice, &r->piece, error);
   if (status == ZB_OK) status = zb_state_open(r->chain, problem->objective, &r->lattice, &r->spare, error);
@@ -367,12 +367,7 @@ enum zb_status zb_ilp_refine(const struct zb_problem *problem, const struct zb_s
     r.report.end_ns = r.guide.best_cost * tick;
   }
   if (status == ZB_OK) {
-    *result = (struct zb_result){.status = r.guide.best_cost == r.guide.bound ? ZB_OPTIMAL : ZB_FEASIBLE,
-                                 .schedule = r.guide.best,
-                                 .cost_ns = r.guide.best_cost * r.chain->tick_ns,
-                                 .bound_ns = r.guide.bound * r.chain->tick_ns,
-                                 .work = r.report.nodes};
-    r.guide.best = NULL;
+    zb_guide_hand_over(&r.guide, r.report.nodes, result);
     if (report) *report = r.report;
   }
   close_refinement(&r);

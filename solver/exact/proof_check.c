@@ -211,7 +211,9 @@ enum zb_status zb_proof_check(const struct zb_profile *profile, enum zb_objectiv
   struct walk walk = {.tree = tree, .target_ns = bound_ns - 1, .error = error};
   struct zb_chain *chain = NULL;
   if (bound_ns <= 0) return ZB_OK; // no cost is negative
-  enum zb_status status = zb_chain_create(profile, objective, &chain, error);
+  // A period may lie between two multiples of what divides the times, so its ticks divide the target, too.
+  const int64_t whole_ns = objective == ZB_PERIOD ? walk.target_ns : 0;
+  enum zb_status status = zb_chain_create(profile, whole_ns, &chain, error);
   if (status == ZB_OK) status = zb_state_open(chain, objective, &lattice, &walk.state, error);
   if (status == ZB_OK) status = run(&walk, chain);
   free(walk.path);
