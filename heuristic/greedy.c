@@ -54,7 +54,7 @@ static bool rounds_suffice(const struct zb_profile *profile, const struct zb_pip
 
 static bool has_shorter_fused(const struct zb_profile *profile) {
   for (int stage = 0; stage < profile->stages; stage++) {
-    if (profile->bw_ns[stage] < profile->b_ns[stage] + profile->w_ns[stage]) return true;
+    if (zb_profile_fused_is_shorter(profile, stage)) return true;
   }
   return false;
 }
@@ -77,15 +77,11 @@ static enum zb_status finish_schedule(struct search *search, struct zb_schedule 
 }
 
 // Span and makespan were summed up while the order was written; the period needs the order itself.
-static enum zb_status pipe_cost(struct search *search, int64_t *cost_ns, struct zb_error *error) {
+static enum zb_status order_cost(struct search *search, int64_t *cost_ns, struct zb_error *error) {
   const struct zb_pipe *pipe = &search->pipe;
   const enum zb_objective objective = search->problem->objective;
-  *cost_ns = 0;
   if (objective != ZB_PERIOD) {
-    for (int i = 0; i < pipe->devices; i++) {
-      const struct zb_pipe_device *d = &pipe->device[i];
-      *cost_ns = zb_max(*cost_ns, d->end_ns - (objective == ZB_SPAN ? d->start_ns : 0));
-    }
+    *cost_ns = zb_pipe_cost(pipe, objective);
     return ZB_OK;
   }
   struct zb_schedule *schedule = NULL;
@@ -102,7 +98,7 @@ static enum zb_status try_attempt(struct search *search, struct attempt attempt,
   if (search->tried > 0 && zb_deadline_passed(&search->problem->deadline)) return ZB_OK;
   int64_t cost_ns = 0;
   write_attempt(search, attempt);
-  enum zb_status status = pipe_cost(search, &cost_ns, error);
+  enum zb_status status = order_cost(search, &cost_ns, error);
   if (status == ZB_OK && (search->tried == 0 || cost_ns < search->best_cost_ns)) {
     search->best = attempt;
     search->best_cost_ns = cost_ns;

@@ -33,7 +33,7 @@ struct simulation {
 };
 
 static bool is_fused(const struct zb_profile *profile, int stage) {
-  return profile->bw_ns[stage] < profile->b_ns[stage] + profile->w_ns[stage];
+  return zb_profile_fused_is_shorter(profile, stage);
 }
 
 static int64_t *ready(const struct simulation *sim, int stage, int class, int microbatch) {

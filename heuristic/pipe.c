@@ -49,7 +49,7 @@ void zb_pipe_clear(struct zb_pipe *pipe, bool fuse_where_shorter) {
   for (int i = 0; i < pipe->devices; i++) {
     struct zb_pipe_device *d = &pipe->device[i];
     const int64_t growth = zb_max(profile->b_bytes[i], 0);
-    const bool shorter = profile->bw_ns[i] < profile->b_ns[i] + profile->w_ns[i];
+    const bool shorter = zb_profile_fused_is_shorter(profile, i);
     d->fused = growth > d->room_bytes - d->f_bytes || (fuse_where_shorter && shorter);
     d->b_ns = d->fused ? profile->bw_ns[i] : profile->b_ns[i];
     d->w_ns = d->fused ? 0 : profile->w_ns[i];
@@ -120,6 +120,15 @@ int64_t zb_pipe_backward_arrival(const struct zb_pipe *pipe, int device) {
   if (device == pipe->devices - 1) return d->forward_end_ns[d->backwards];
   if (d->backwards == d[1].backwards) return ZB_NEVER;
   return d[1].backward_end_ns[d->backwards] + d->from_next_ns;
+}
+
+int64_t zb_pipe_cost(const struct zb_pipe *pipe, enum zb_objective objective) {
+  int64_t cost_ns = 0;
+  for (int i = 0; i < pipe->devices; i++) {
+    const struct zb_pipe_device *d = &pipe->device[i];
+    cost_ns = zb_max(cost_ns, d->end_ns - (objective == ZB_SPAN ? d->start_ns : 0));
+  }
+  return cost_ns;
 }
 
 void zb_pipe_write(const struct zb_pipe *pipe, struct zb_schedule_builder *builder) {

@@ -17,6 +17,7 @@
 #include "solver/model/profile.h"
 #include "solver/model/schedule.h"
 #include "solver/model/status.h"
+#include "solver/model/timeline.h"
 
 #define ZB_NEVER INT64_MAX
 
@@ -66,6 +67,9 @@ void zb_pipe_weight(struct zb_pipe *pipe, int device, int64_t start_ns);
 // from, or where there is no next.
 int64_t zb_pipe_forward_arrival(const struct zb_pipe *pipe, int device);
 int64_t zb_pipe_backward_arrival(const struct zb_pipe *pipe, int device);
+
+// The span or makespan of what was written, summed up as it was.
+int64_t zb_pipe_cost(const struct zb_pipe *pipe, enum zb_objective objective);
 
 // Fills the builder with the pipe's words.
 void zb_pipe_write(const struct zb_pipe *pipe, struct zb_schedule_builder *builder);

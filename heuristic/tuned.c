@@ -42,14 +42,9 @@ static int below(struct tuning *t, int count) { return (int)(next_random(t) % (u
 
 // The span stands in for the period, which no order repeats faster than it settles.
 static int64_t order_cost(struct tuning *t, const struct zb_greedy_choices *choices) {
-  int64_t cost_ns = 0;
   zb_pipe_clear(&t->pipe, t->fuse);
   zb_greedy_events(&t->pipe, choices, t->clock);
-  for (int i = 0; i < t->pipe.devices; i++) {
-    const struct zb_pipe_device *d = &t->pipe.device[i];
-    cost_ns = zb_max(cost_ns, d->end_ns - (t->problem->objective == ZB_MAKESPAN ? 0 : d->start_ns));
-  }
-  return cost_ns;
+  return zb_pipe_cost(&t->pipe, t->problem->objective == ZB_MAKESPAN ? ZB_MAKESPAN : ZB_SPAN);
 }
 
 static void take(struct tuning *t, int64_t cost_ns) {
@@ -139,7 +134,7 @@ enum zb_status zb_tuned_solve(const struct zb_problem *problem, struct zb_result
     status = zb_fail_memory(error);
   } else {
     bool may_fuse = false;
-    for (size_t i = 0; i < p; i++) may_fuse |= profile->bw_ns[i] < profile->b_ns[i] + profile->w_ns[i];
+    for (size_t i = 0; i < p; i++) may_fuse |= zb_profile_fused_is_shorter(profile, (int)i);
     t.next = t.now + p;
     t.best = t.next + p;
     start(&t, may_fuse);

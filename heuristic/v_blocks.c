@@ -17,6 +17,7 @@
 #include "heuristic/v_block.h"
 #include "solver/model/bound.h"
 #include "solver/model/number.h"
+#include "solver/model/random.h"
 
 enum {
   OPS_TRIED = 2000000, // the budget
@@ -48,13 +49,7 @@ struct search {
   int elites;
 };
 
-// xorshift64*.
-static uint64_t random_bits(struct search *search) {
-  search->random ^= search->random >> 12;
-  search->random ^= search->random << 25;
-  search->random ^= search->random >> 27;
-  return search->random * 2685821657736338717u >> 16;
-}
+static uint64_t random_bits(struct search *search) { return zb_random(&search->random) >> 16; }
 
 static int random_below(struct search *search, int count) {
   return (int)(random_bits(search) % (uint64_t)count);

@@ -98,7 +98,7 @@ void zb_v_pipe_take_profile(struct zb_v_pipe *pipe, const struct zb_profile *pro
     pipe->device[i].room_bytes = room;
     for (int chunk = 0; chunk < CHUNKS; chunk++) {
       const int s = zb_v_stage_of(pipe, i, chunk);
-      const bool shorter = profile->bw_ns[s] < profile->b_ns[s] + profile->w_ns[s];
+      const bool shorter = zb_profile_fused_is_shorter(profile, s);
       if (must_fuse(pipe, i, chunk) || (fuse_where_shorter && shorter))
         fuse(&pipe->stage[s], profile->bw_ns[s]);
     }

@@ -6,6 +6,7 @@
 #include "solver/exact/unit.h"
 
 #include "solver/model/number.h"
+#include "solver/model/random.h"
 
 static const int64_t tree_nodes = 30;
 

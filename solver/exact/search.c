@@ -27,10 +27,6 @@ static const int64_t least_work = 1000000, most_work = INT64_MAX / 64;
 // Rounds of the search for the span that a search for the period starts from.
 enum { MOST_THREADS = 64, span_rounds = 4 };
 
-static enum zb_status run_limited(const struct zb_problem *problem, const struct zb_chain *chain,
-                                  const struct zb_schedule *incumbent, int rounds,
-                                  struct zb_search_result *result, struct zb_error *error);
-
 // The units of a round: complementary ways to branch, and neighbourhoods. `share`: of a round's work, in
 // sixteenths, halved for those that look for schedules while they find none.
 static const struct {
@@ -306,12 +302,13 @@ static enum zb_status start_from_span(struct search *search, const struct zb_sch
                                       struct zb_error *error) {
   struct zb_problem problem = *search->problem;
   problem.objective = ZB_SPAN;
+  problem.rounds = span_rounds;
   problem.progress = NULL;
   struct zb_chain *chain = NULL;
   enum zb_status status = zb_chain_create(problem.profile, 0, &chain, error);
   if (status != ZB_OK) return status;
   struct zb_search_result found;
-  status = run_limited(&problem, chain, incumbent, span_rounds, &found, error);
+  status = zb_search_run(&problem, chain, incumbent, &found, error);
   if (status == ZB_OK) {
     if (found.cost != INT64_MAX) {
       zb_orders_copy(&search->worker[0].trial, &found.orders);
@@ -349,11 +346,12 @@ static enum zb_status run_search(struct search *search, const struct zb_schedule
   return run_rounds(search, error);
 }
 
-static enum zb_status run_limited(const struct zb_problem *problem, const struct zb_chain *chain,
-                                  const struct zb_schedule *incumbent, int rounds,
-                                  struct zb_search_result *result, struct zb_error *error) {
-  struct search search = {
-      .problem = problem, .halt = {.deadline = &problem->deadline}, .most_rounds = rounds};
+enum zb_status zb_search_run(const struct zb_problem *problem, const struct zb_chain *chain,
+                             const struct zb_schedule *incumbent, struct zb_search_result *result,
+                             struct zb_error *error) {
+  struct search search = {.problem = problem,
+                          .halt = {.deadline = &problem->deadline},
+                          .most_rounds = problem->rounds > 0 ? problem->rounds : INT_MAX};
   search.known = (struct zb_known){.chain = chain,
                                    .profile = problem->profile,
                                    .objective = problem->objective,
@@ -372,13 +370,6 @@ static enum zb_status run_limited(const struct zb_problem *problem, const struct
   }
   close_search(&search);
   return status;
-}
-
-enum zb_status zb_search_run(const struct zb_problem *problem, const struct zb_chain *chain,
-                             const struct zb_schedule *incumbent, struct zb_search_result *result,
-                             struct zb_error *error) {
-  const int rounds = problem->rounds > 0 ? problem->rounds : INT_MAX;
-  return run_limited(problem, chain, incumbent, rounds, result, error);
 }
 
 void zb_search_result_free(struct zb_search_result *result) {

@@ -5,6 +5,7 @@
 #include "solver/exact/walk.h"
 
 #include "solver/model/number.h"
+#include "solver/model/random.h"
 
 const struct zb_preference zb_preferences[] = {
     {{2, 0, 1, 0}, 0, 0}, // B, then W, and F as late as its deadline allows: leaves room upstream
@@ -13,15 +14,6 @@ const struct zb_preference zb_preferences[] = {
     {{0, 1, 2, 1}, 0, 0}, // F, B, W
 };
 const int zb_preference_count = sizeof zb_preferences / sizeof *zb_preferences;
-
-uint64_t zb_random(uint64_t *state) {
-  uint64_t x = *state;
-  x ^= x >> 12;
-  x ^= x << 25;
-  x ^= x >> 27;
-  *state = x;
-  return x * UINT64_C(2685821657736338717);
-}
 
 struct step {
   bool possible;

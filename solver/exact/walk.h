@@ -25,6 +25,4 @@ extern const int zb_preference_count;
 bool zb_walk(const struct zb_state *state, int d, const struct zb_preference *preference, uint64_t *random,
              struct zb_orders *orders);
 
-uint64_t zb_random(uint64_t *state); // xorshift64*
-
 #endif

@@ -84,5 +84,8 @@ int64_t zb_profile_least_peak(const struct zb_profile *profile, int device);
 // of a stage's backward to its input gradient: B alone, or the whole BW where that is shorter.
 int64_t zb_profile_backward_ns(const struct zb_profile *profile, int stage);
 int64_t zb_profile_gradient_ns(const struct zb_profile *profile, int stage);
+static inline bool zb_profile_fused_is_shorter(const struct zb_profile *profile, int stage) {
+  return profile->bw_ns[stage] < profile->b_ns[stage] + profile->w_ns[stage];
+}
 
 #endif
