@@ -16,8 +16,8 @@ static const struct zb_span *span_at(const struct zb_formulation *f, int d, int 
 }
 
 static void add_literal(struct zb_formulation *f, struct zb_literal literal, int64_t factor) {
-  zb_program_constant(&f->program, factor * literal.constant);
-  if (literal.sign != 0) zb_program_term(&f->program, literal.column, factor * literal.sign);
+  zb_ilp_program_constant(&f->program, factor * literal.constant);
+  if (literal.sign != 0) zb_ilp_program_term(&f->program, literal.column, factor * literal.sign);
 }
 
 static void add_before(struct zb_formulation *f, int d, int a, int i, int b, int j, int64_t factor) {
@@ -25,18 +25,18 @@ static void add_before(struct zb_formulation *f, int d, int a, int i, int b, int
 }
 
 static void add_end(struct zb_formulation *f, int d, int kind, int index, int64_t factor) {
-  zb_program_term(&f->program, f->end[zb_formulation_op(f, d, (enum zb_class)kind, index)], factor);
+  zb_ilp_program_term(&f->program, f->end[zb_formulation_op(f, d, (enum zb_class)kind, index)], factor);
 }
 
 static void add_length(struct zb_formulation *f, int d, int kind, int index, int64_t factor) {
   const struct zb_chain_device *device = &f->chain->device[d];
   if (kind == ZB_CLASS_F) {
-    zb_program_constant(&f->program, factor * device->f);
+    zb_ilp_program_constant(&f->program, factor * device->f);
     return;
   }
   const struct zb_literal fused = zb_formulation_fused(f, d, index);
   const int64_t split = kind == ZB_CLASS_B ? device->b : device->w;
-  zb_program_constant(&f->program, factor * split);
+  zb_ilp_program_constant(&f->program, factor * split);
   add_literal(f, fused, factor * (kind == ZB_CLASS_B ? device->bw - device->b : -device->w));
 }
 
@@ -48,9 +48,9 @@ static void add_start(struct zb_formulation *f, int d, int kind, int index, int6
 // The start of device d + 1 against that of d.
 static void add_offset(struct zb_formulation *f, int d, int64_t factor) {
   if (f->offset[d + 1] < 0) {
-    zb_program_constant(&f->program, factor * f->offset_lo[d + 1]);
+    zb_ilp_program_constant(&f->program, factor * f->offset_lo[d + 1]);
   } else {
-    zb_program_term(&f->program, f->offset[d + 1], factor);
+    zb_ilp_program_term(&f->program, f->offset[d + 1], factor);
   }
 }
 
@@ -69,7 +69,7 @@ static struct zb_range range_of(const struct zb_formulation *f, int d, int a, in
 // factor * (how many ops of kind `other` precede op `index` of `kind`).
 static void add_count(struct zb_formulation *f, int d, int other, int kind, int index, int64_t factor) {
   const struct zb_range range = range_of(f, d, other, kind, index);
-  zb_program_constant(&f->program, factor * range.lo);
+  zb_ilp_program_constant(&f->program, factor * range.lo);
   for (int i = range.lo; i < range.hi; i++) add_before(f, d, other, i, kind, index, factor);
 }
 
@@ -83,9 +83,9 @@ static void add_other_work(struct zb_formulation *f, int d, int kind, int index,
 
 static void close_row(struct zb_formulation *f, int64_t lower, int64_t upper, const char *what, int d,
                       int kind, int i) {
-  char name[ZB_PROGRAM_NAME];
+  char name[ZB_ILP_NAME];
   snprintf(name, sizeof name, "%s%d%c%d", what, d, kind_letter[kind], i);
-  zb_program_close(&f->program, lower, upper, name);
+  zb_ilp_program_close(&f->program, lower, upper, name);
 }
 
 // Between two ops of a kind lies their own length and all that runs in between; between F and B of a
@@ -99,12 +99,12 @@ static void work_rows(struct zb_formulation *f, int d) {
       add_end(f, d, kind, i, -1);
       add_other_work(f, d, kind, i + 1, -1);
       add_other_work(f, d, kind, i, 1);
-      close_row(f, 0, ZB_PROGRAM_ANY, "next", d, kind, i);
+      close_row(f, 0, ZB_ILP_ANY, "next", d, kind, i);
     }
     if (kind == ZB_CLASS_F) continue;
     add_start(f, d, kind, 0, 1);
     add_other_work(f, d, kind, 0, -1);
-    close_row(f, 0, ZB_PROGRAM_ANY, "head", d, kind, 0);
+    close_row(f, 0, ZB_ILP_ANY, "head", d, kind, 0);
     for (int i = 0; i < m; i++) {
       const int before = kind - 1; // F of B, B of W: the start of the one, the start of the other
       add_start(f, d, kind, i, 1);
@@ -112,11 +112,11 @@ static void work_rows(struct zb_formulation *f, int d) {
       add_other_work(f, d, kind, i, -1);
       add_other_work(f, d, before, i, 1);
       // Ops of the two kinds themselves: i of `before` precede op i of it, i of `kind` precede op i of that.
-      zb_program_constant(&f->program, i * (sure_time(f, d, before) - sure_time(f, d, kind)));
-      close_row(f, 0, ZB_PROGRAM_ANY, "work", d, kind, i);
+      zb_ilp_program_constant(&f->program, i * (sure_time(f, d, before) - sure_time(f, d, kind)));
+      close_row(f, 0, ZB_ILP_ANY, "work", d, kind, i);
       add_start(f, d, kind, i, 1);
       add_end(f, d, before, i, -1);
-      close_row(f, 0, ZB_PROGRAM_ANY, "after", d, kind, i);
+      close_row(f, 0, ZB_ILP_ANY, "after", d, kind, i);
     }
   }
 }
@@ -127,15 +127,15 @@ static void cost_rows(struct zb_formulation *f, int d) {
   const int64_t lead = f->objective == ZB_MAKESPAN ? f->chain->device[d].lead : 0;
   for (int kind = 0; kind < ZB_CLASSES; kind++) {
     for (int i = f->identity[d] ? 0 : m - 1; i < m; i++) {
-      zb_program_term(&f->program, f->program.cost, 1);
+      zb_ilp_program_term(&f->program, f->program.cost, 1);
       add_end(f, d, kind, i, -1);
       if (!f->identity[d]) {
         add_other_work(f, d, kind, i, 1);
         for (int other = 0; other < ZB_CLASSES; other++) {
-          if (other != kind) zb_program_constant(&f->program, -m * sure_time(f, d, other));
+          if (other != kind) zb_ilp_program_constant(&f->program, -m * sure_time(f, d, other));
         }
       }
-      close_row(f, lead, ZB_PROGRAM_ANY, "last", d, kind, i);
+      close_row(f, lead, ZB_ILP_ANY, "last", d, kind, i);
     }
   }
 }
@@ -152,7 +152,7 @@ static bool follows(const struct zb_formulation *f, int d, int a, int i, int b, 
 
 static void order_rows(struct zb_formulation *f, int d, int a, int b) {
   const int m = f->chain->microbatches;
-  char name[ZB_PROGRAM_NAME];
+  char name[ZB_ILP_NAME];
   for (int j = 0; j < m; j++) {
     const struct zb_range range = range_of(f, d, a, b, j);
     for (int i = f->identity[d] || range.lo == 0 ? 0 : range.lo - 1; i < range.hi; i++) {
@@ -164,7 +164,7 @@ static void order_rows(struct zb_formulation *f, int d, int a, int b) {
       add_end(f, d, a, i, -1);
       add_literal(f, before, -big);
       snprintf(name, sizeof name, "%c%d_%c%d_on%d", kind_letter[a], i, kind_letter[b], j, d);
-      zb_program_close(&f->program, -big, ZB_PROGRAM_ANY, name);
+      zb_ilp_program_close(&f->program, -big, ZB_ILP_ANY, name);
     }
   }
 }
@@ -182,12 +182,12 @@ static void staircase_rows(struct zb_formulation *f, int d, int a, int b) {
       if (i + 1 < m) {
         add_literal(f, here, 1);
         add_before(f, d, a, i + 1, b, j, -1);
-        close_row(f, 0, ZB_PROGRAM_ANY, "stair", d, a, i);
+        close_row(f, 0, ZB_ILP_ANY, "stair", d, a, i);
       }
       if (j + 1 < m) {
         add_before(f, d, a, i, b, j + 1, 1);
         add_literal(f, here, -1);
-        close_row(f, 0, ZB_PROGRAM_ANY, "step", d, a, i);
+        close_row(f, 0, ZB_ILP_ANY, "step", d, a, i);
       }
     }
   }
@@ -205,18 +205,18 @@ static void release_rows(struct zb_formulation *f, int d, int a, int b) {
       add_before(f, d, a, i, b, j, -rise);
       level += rise;
     }
-    close_row(f, span_at(f, d, b, j)->start_early, ZB_PROGRAM_ANY, "release", d, b, j);
+    close_row(f, span_at(f, d, b, j)->start_early, ZB_ILP_ANY, "release", d, b, j);
     level = span_at(f, d, b, j)->end_late;
     add_end(f, d, b, j, 1);
     for (int i = range.hi < m ? range.hi : m - 1; i >= range.lo; i--) {
       const int64_t fall = level - span_at(f, d, a, i)->start_late;
       if (fall <= 0) continue;
       // Not before j: then j is over when it starts.
-      zb_program_constant(&f->program, fall);
+      zb_ilp_program_constant(&f->program, fall);
       add_before(f, d, a, i, b, j, -fall);
       level -= fall;
     }
-    close_row(f, ZB_PROGRAM_NONE, span_at(f, d, b, j)->end_late, "due", d, b, j);
+    close_row(f, ZB_ILP_NONE, span_at(f, d, b, j)->end_late, "due", d, b, j);
   }
 }
 
@@ -242,14 +242,14 @@ static void memory_rows(struct zb_formulation *f, int d) {
   for (int kind = 0; kind < ZB_CLASS_W; kind++) {
     if (kept[kind] <= 0) continue;
     for (int i = 0; i < m; i++) {
-      zb_program_constant(&f->program, (i + 1) * kept[kind]);
+      zb_ilp_program_constant(&f->program, (i + 1) * kept[kind]);
       for (int other = 0; other < ZB_CLASSES; other++) {
         if (other != kind) add_count(f, d, other, kind, i, kept[other]);
       }
       // A fused backward gives back at once what it would have added.
       if (kind == ZB_CLASS_B)
         add_literal(f, zb_formulation_fused(f, d, i), -(m * kept[ZB_CLASS_F] + m * kept[kind]));
-      close_row(f, ZB_PROGRAM_NONE, room, "memory", d, kind, i);
+      close_row(f, ZB_ILP_NONE, room, "memory", d, kind, i);
     }
   }
 }
@@ -263,22 +263,22 @@ static void fused_rows(struct zb_formulation *f, int d) {
       if (j > i) {
         add_before(f, d, ZB_CLASS_W, i, ZB_CLASS_B, j, 1);
         add_literal(f, zb_formulation_fused(f, d, i), -1);
-        close_row(f, 0, ZB_PROGRAM_ANY, "fusedB", d, ZB_CLASS_B, j);
+        close_row(f, 0, ZB_ILP_ANY, "fusedB", d, ZB_CLASS_B, j);
         // W of microbatches that are both split run in turn.
         add_start(f, d, ZB_CLASS_W, j, 1);
         add_end(f, d, ZB_CLASS_W, i, -1);
         add_literal(f, zb_formulation_fused(f, d, i), horizon);
         add_literal(f, zb_formulation_fused(f, d, j), horizon);
-        close_row(f, 0, ZB_PROGRAM_ANY, "turn", d, ZB_CLASS_W, j);
+        close_row(f, 0, ZB_ILP_ANY, "turn", d, ZB_CLASS_W, j);
       }
       // B i before F j, and fused: so is its W. Never its W without it.
       add_before(f, d, ZB_CLASS_W, i, ZB_CLASS_F, j, 1);
       add_before(f, d, ZB_CLASS_B, i, ZB_CLASS_F, j, -1);
       add_literal(f, zb_formulation_fused(f, d, i), -1);
-      close_row(f, -1, ZB_PROGRAM_ANY, "fusedF", d, ZB_CLASS_F, j);
+      close_row(f, -1, ZB_ILP_ANY, "fusedF", d, ZB_CLASS_F, j);
       add_before(f, d, ZB_CLASS_B, i, ZB_CLASS_F, j, 1);
       add_before(f, d, ZB_CLASS_W, i, ZB_CLASS_F, j, -1);
-      close_row(f, 0, ZB_PROGRAM_ANY, "whole", d, ZB_CLASS_F, j);
+      close_row(f, 0, ZB_ILP_ANY, "whole", d, ZB_CLASS_F, j);
     }
   }
 }
@@ -306,11 +306,11 @@ static void boundary_rows(struct zb_formulation *f, int d) {
     add_start(f, d + 1, ZB_CLASS_F, i, 1);
     add_end(f, d, ZB_CLASS_F, i, -1);
     add_offset(f, d, 1);
-    close_row(f, down->forward_comm, ZB_PROGRAM_ANY, "down", d, ZB_CLASS_F, i);
+    close_row(f, down->forward_comm, ZB_ILP_ANY, "down", d, ZB_CLASS_F, i);
     add_start(f, d, ZB_CLASS_B, i, 1);
     add_end(f, d + 1, ZB_CLASS_B, i, -1);
     add_offset(f, d, -1);
-    close_row(f, down->backward_comm, ZB_PROGRAM_ANY, "up", d, ZB_CLASS_B, i);
+    close_row(f, down->backward_comm, ZB_ILP_ANY, "up", d, ZB_CLASS_B, i);
   }
 }
 

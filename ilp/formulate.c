@@ -108,7 +108,7 @@ static void note_open(struct zb_formulation *f, struct zb_open_order order) {
 static void add_orders(struct zb_formulation *f, const struct zb_state *state, int d) {
   static const char letter[ZB_PAIRS] = {'x', 'y', 'z'};
   const int m = f->chain->microbatches;
-  char name[ZB_PROGRAM_NAME];
+  char name[ZB_ILP_NAME];
   f->pairs += 3 * (int64_t)m * (m - 1) / 2;
   for (int pair = 0; pair < ZB_PAIRS; pair++) {
     for (int i = 0; i < m; i++) {
@@ -116,7 +116,7 @@ static void add_orders(struct zb_formulation *f, const struct zb_state *state, i
         int known = known_order(f, state, d, (enum zb_pair)pair, i, j);
         if (known == 0) {
           snprintf(name, sizeof name, "%c%d_%d_%d", letter[pair], d, i, j);
-          known = zb_program_column(&f->program, 0, 1, true, name);
+          known = zb_ilp_program_column(&f->program, 0, 1, true, name);
           f->binaries++;
           note_open(f, (struct zb_open_order){known, d, (enum zb_pair)pair, i, j});
         }
@@ -151,20 +151,20 @@ static void find_ranges(struct zb_formulation *f, int d) {
 
 static void add_ends(struct zb_formulation *f, int d) {
   static const char letter[ZB_CLASSES] = {'F', 'B', 'W'};
-  char name[ZB_PROGRAM_NAME];
+  char name[ZB_ILP_NAME];
   for (int kind = 0; kind < ZB_CLASSES; kind++) {
     for (int i = 0; i < f->chain->microbatches; i++) {
       const struct zb_span *span = span_at(f, d, (enum zb_class)kind, i);
       snprintf(name, sizeof name, "e%d%c%d", d, letter[kind], i);
       f->end[zb_formulation_op(f, d, (enum zb_class)kind, i)] =
-          zb_program_column(&f->program, span->end_early, span->end_late, false, name);
+          zb_ilp_program_column(&f->program, span->end_early, span->end_late, false, name);
     }
   }
 }
 
 static void add_fused(struct zb_formulation *f, const struct zb_state *state, int d) {
   const int m = f->chain->microbatches;
-  char name[ZB_PROGRAM_NAME];
+  char name[ZB_ILP_NAME];
   f->identity[d] = false;
   for (int i = 0; i < m; i++) {
     const int64_t lo = state ? zb_state_get(state, d, ZB_FUSED_LO, i) : 0;
@@ -173,7 +173,7 @@ static void add_fused(struct zb_formulation *f, const struct zb_state *state, in
     if (known != ZB_IS_FALSE) f->identity[d] = true;
     if (known == 0) {
       snprintf(name, sizeof name, "g%d_%d", d, i);
-      known = zb_program_column(&f->program, 0, 1, true, name);
+      known = zb_ilp_program_column(&f->program, 0, 1, true, name);
       f->binaries++;
     }
     f->fused[(size_t)d * (size_t)m + (size_t)i] = known;
@@ -189,9 +189,9 @@ static void add_offset(struct zb_formulation *f, const struct zb_state *state, i
     f->offset_hi[d] = state ? state->cell[zb_state_offset_hi(state, d)] : zb_max(least, f->target);
   f->offset[d] = -1;
   if (f->offset_lo[d] == f->offset_hi[d]) return;
-  char name[ZB_PROGRAM_NAME];
+  char name[ZB_ILP_NAME];
   snprintf(name, sizeof name, "s%d", d);
-  f->offset[d] = zb_program_column(&f->program, f->offset_lo[d], f->offset_hi[d], false, name);
+  f->offset[d] = zb_ilp_program_column(&f->program, f->offset_lo[d], f->offset_hi[d], false, name);
 }
 
 static enum zb_status reserve(struct zb_formulation *f, struct zb_error *error) {
@@ -218,7 +218,7 @@ enum zb_status zb_formulate(const struct zb_chain *chain, const struct zb_formul
   f->target = state ? state->target : options->target;
   enum zb_status status = reserve(f, error);
   if (status != ZB_OK) return status;
-  f->program.cost = zb_program_column(&f->program, 0, f->target, false, "cost");
+  f->program.cost = zb_ilp_program_column(&f->program, 0, f->target, false, "cost");
   for (int d = 0; d < chain->devices; d++) {
     add_offset(f, state, d);
     add_fused(f, state, d);
@@ -236,11 +236,11 @@ enum zb_status zb_formulate(const struct zb_chain *chain, const struct zb_formul
                      (long long)options->most_terms);
   }
   zb_formulate_rows(f);
-  return zb_program_end(&f->program, error);
+  return zb_ilp_program_end(&f->program, error);
 }
 
 void zb_formulation_free(struct zb_formulation *f) {
-  zb_program_free(&f->program);
+  zb_ilp_program_free(&f->program);
   free(f->end);
   free(f->order);
   free(f->fused);

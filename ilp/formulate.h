@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ilp/program.h"
+#include "ilp/integer_program.h"
 #include "solver/exact/chain.h"
 #include "solver/exact/window.h"
 #include "solver/model/schedule.h"
@@ -49,7 +49,7 @@ struct zb_range {
 };
 
 struct zb_formulation {
-  struct zb_program program;
+  struct zb_ilp_program program;
   const struct zb_chain *chain; // borrowed
   enum zb_objective objective;
   int64_t target; // no schedule above this cost meets the program

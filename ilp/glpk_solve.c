@@ -20,7 +20,7 @@
 #include "solver/model/number.h"
 
 struct job {
-  const struct zb_program *program;
+  const struct zb_ilp_program *program;
   const struct zb_mip_options *options;
   struct zb_mip_result *result;
   double unit;            // ticks of a time column's unit
@@ -55,7 +55,7 @@ static void set_bounds(glp_prob *problem, const struct job *job, int column, int
 }
 
 static void load_row(glp_prob *problem, const struct job *job, int row) {
-  const struct zb_program *program = job->program;
+  const struct zb_ilp_program *program = job->program;
   const struct zb_ilp_row *at = &program->row[row];
   bool timed = false;
   for (size_t i = at->first; i < at[1].first; i++) timed |= is_time(job, program->term[i].column);
@@ -69,13 +69,13 @@ static void load_row(glp_prob *problem, const struct job *job, int row) {
         (double)term.coefficient * (is_time(job, term.column) ? job->unit : 1.0) / scale;
   }
   glp_set_mat_row(problem, row + 1, length, job->index, job->coefficient);
-  const bool lower = at->lower != ZB_PROGRAM_NONE, upper = at->upper != ZB_PROGRAM_ANY;
+  const bool lower = at->lower != ZB_ILP_NONE, upper = at->upper != ZB_ILP_ANY;
   const int type = lower && upper ? (at->lower == at->upper ? GLP_FX : GLP_DB) : lower ? GLP_LO : GLP_UP;
   glp_set_row_bnds(problem, row + 1, type, (double)at->lower / scale, (double)at->upper / scale);
 }
 
 static void load(glp_prob *problem, const struct job *job) {
-  const struct zb_program *program = job->program;
+  const struct zb_ilp_program *program = job->program;
   glp_set_obj_dir(problem, GLP_MIN);
   glp_add_cols(problem, program->columns);
   for (int i = 0; i < program->columns; i++) {
@@ -101,7 +101,7 @@ static void read_values(struct job *job, glp_prob *problem, bool solution) {
 }
 
 static void enter_node(struct job *job, glp_tree *tree) {
-  const struct zb_program *program = job->program;
+  const struct zb_ilp_program *program = job->program;
   const struct zb_mip_options *options = job->options;
   glp_prob *problem = glp_ios_get_prob(tree);
   job->pruned = false;
@@ -269,7 +269,7 @@ static void solve_protected(struct job *job) {
   glp_free_env();
 }
 
-void zb_mip_solve(const struct zb_program *program, const struct zb_mip_options *options,
+void zb_mip_solve(const struct zb_ilp_program *program, const struct zb_mip_options *options,
                   struct zb_mip_result *result) {
   *result = (struct zb_mip_result){.end = ZB_MIP_DONE};
   if (program->contradiction) return;

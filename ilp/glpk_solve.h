@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ilp/program.h"
+#include "ilp/integer_program.h"
 #include "solver/model/deadline.h"
 
 enum zb_mip_answer {
@@ -56,7 +56,7 @@ struct zb_mip_result {
 };
 
 // Solves the program. Never fails otherwise than by what `result` says, and never ends the process.
-void zb_mip_solve(const struct zb_program *program, const struct zb_mip_options *options,
+void zb_mip_solve(const struct zb_ilp_program *program, const struct zb_mip_options *options,
                   struct zb_mip_result *result);
 
 // Whether there is a GLPK behind it, its version, or how to get it.

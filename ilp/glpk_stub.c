@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-void zb_mip_solve(const struct zb_program *program, const struct zb_mip_options *options,
+void zb_mip_solve(const struct zb_ilp_program *program, const struct zb_mip_options *options,
                   struct zb_mip_result *result) {
   (void)program;
   (void)options;

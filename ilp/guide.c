@@ -187,7 +187,7 @@ enum zb_status zb_guide_solve(struct zb_guide *guide, struct zb_formulation *for
   // A program that keeps most of an order is mostly paths; one that does not is solved as well without.
   struct zb_reduction reduction = {0};
   const enum zb_status status =
-      guide->restricted ? zb_program_reduce(&formulation->program, &reduction, error) : ZB_OK;
+      guide->restricted ? zb_ilp_program_reduce(&formulation->program, &reduction, error) : ZB_OK;
   if (status != ZB_OK) return status;
   guide->formulation = formulation;
   guide->reduction = &reduction;

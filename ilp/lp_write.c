@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void write_terms(const struct zb_program *program, size_t first, size_t end, FILE *file) {
+static void write_terms(const struct zb_ilp_program *program, size_t first, size_t end, FILE *file) {
   for (size_t i = first; i < end; i++) {
     const struct zb_ilp_term term = program->term[i];
     const char *sign = term.coefficient < 0 ? "-" : "+";
@@ -20,9 +20,9 @@ static void write_terms(const struct zb_program *program, size_t first, size_t e
   }
 }
 
-static void write_row(const struct zb_program *program, int index, FILE *file) {
+static void write_row(const struct zb_ilp_program *program, int index, FILE *file) {
   const struct zb_ilp_row *row = &program->row[index];
-  const bool lower = row->lower != ZB_PROGRAM_NONE, upper = row->upper != ZB_PROGRAM_ANY;
+  const bool lower = row->lower != ZB_ILP_NONE, upper = row->upper != ZB_ILP_ANY;
   if (lower && upper && row->lower == row->upper) {
     fprintf(file, " r%d_%s:", index, row->name);
     write_terms(program, row->first, row[1].first, file);
@@ -41,7 +41,7 @@ static void write_row(const struct zb_program *program, int index, FILE *file) {
   }
 }
 
-enum zb_status zb_lp_write(const struct zb_program *program, const char *comment, FILE *file,
+enum zb_status zb_lp_write(const struct zb_ilp_program *program, const char *comment, FILE *file,
                            struct zb_error *error) {
   if (comment) fprintf(file, "\\ %s\n", comment);
   fprintf(file, "Minimize\n obj: %s\nSubject To\n", program->column[program->cost].name);

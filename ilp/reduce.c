@@ -20,7 +20,7 @@ struct arc {
 };
 
 struct graph {
-  struct zb_program *program; // its column bounds move
+  struct zb_ilp_program *program; // its column bounds move
   struct arc *arc;
   int arcs, room;
   int *out, *in; // [columns] heads of lists
@@ -71,7 +71,7 @@ static int clean(struct graph *g, int *head, bool outward) {
 }
 
 static void read_rows(struct graph *g) {
-  const struct zb_program *program = g->program;
+  const struct zb_ilp_program *program = g->program;
   for (int i = 0; i < program->columns; i++) {
     g->out[i] = g->in[i] = -1;
     g->pinned[i] = program->column[i].integer || i == program->cost;
@@ -79,8 +79,8 @@ static void read_rows(struct graph *g) {
   for (int r = 0; r < program->rows; r++) {
     const struct zb_ilp_row *row = &program->row[r];
     const struct zb_ilp_term *a = &program->term[row->first], *b = a + 1;
-    const bool two = row[1].first - row->first == 2 && row->upper == ZB_PROGRAM_ANY &&
-                     row->lower != ZB_PROGRAM_NONE && !program->column[a->column].integer &&
+    const bool two = row[1].first - row->first == 2 && row->upper == ZB_ILP_ANY &&
+                     row->lower != ZB_ILP_NONE && !program->column[a->column].integer &&
                      !program->column[b->column].integer;
     if (two && a->coefficient == 1 && b->coefficient == -1) {
       add_arc(g, b->column, a->column, row->lower);
@@ -168,37 +168,37 @@ static void eliminate(struct graph *g, struct removal *removal) {
 }
 
 // The program anew: rows that were no arcs, then the arcs that are left.
-static bool rebuild(struct graph *g, struct zb_program *to) {
-  const struct zb_program *from = g->program;
-  *to = (struct zb_program){.cost = from->cost, .contradiction = from->contradiction};
+static bool rebuild(struct graph *g, struct zb_ilp_program *to) {
+  const struct zb_ilp_program *from = g->program;
+  *to = (struct zb_ilp_program){.cost = from->cost, .contradiction = from->contradiction};
   for (int i = 0; i < from->columns; i++) {
     const struct zb_ilp_column *column = &from->column[i];
-    zb_program_column(to, column->lower, column->upper, column->integer, column->name);
+    zb_ilp_program_column(to, column->lower, column->upper, column->integer, column->name);
   }
   for (int r = 0; r < from->rows; r++) {
     const struct zb_ilp_row *row = &from->row[r];
     if (g->taken[r]) continue;
     for (size_t i = row->first; i < row[1].first; i++)
-      zb_program_term(to, from->term[i].column, from->term[i].coefficient);
-    zb_program_close(to, row->lower, row->upper, row->name);
+      zb_ilp_program_term(to, from->term[i].column, from->term[i].coefficient);
+    zb_ilp_program_close(to, row->lower, row->upper, row->name);
   }
   for (int i = 0; i < g->arcs; i++) {
     const struct arc *arc = &g->arc[i];
     if (!arc->alive) continue;
-    zb_program_term(to, arc->to, 1);
-    zb_program_term(to, arc->from, -1);
-    zb_program_close(to, arc->lag, ZB_PROGRAM_ANY, "path");
+    zb_ilp_program_term(to, arc->to, 1);
+    zb_ilp_program_term(to, arc->from, -1);
+    zb_ilp_program_close(to, arc->lag, ZB_ILP_ANY, "path");
   }
   return !to->failed;
 }
 
-enum zb_status zb_program_reduce(struct zb_program *program, struct zb_reduction *reduction,
-                                 struct zb_error *error) {
+enum zb_status zb_ilp_program_reduce(struct zb_ilp_program *program, struct zb_reduction *reduction,
+                                     struct zb_error *error) {
   const size_t n = (size_t)program->columns, rows = (size_t)program->rows;
   *reduction = (struct zb_reduction){0};
   if (program->contradiction) return ZB_OK;
   struct graph g = {.program = program};
-  struct zb_program reduced = {0};
+  struct zb_ilp_program reduced = {0};
   struct zb_ilp_column *columns = malloc(n * sizeof *columns);
   reduction->column = malloc(n * sizeof *reduction->column);
   reduction->first = calloc(n + 1, sizeof *reduction->first);
@@ -218,10 +218,10 @@ enum zb_status zb_program_reduce(struct zb_program *program, struct zb_reduction
     if (!ok) memcpy(program->column, columns, n * sizeof *columns);
   }
   if (ok) {
-    zb_program_free(program);
+    zb_ilp_program_free(program);
     *program = reduced;
   } else {
-    zb_program_free(&reduced);
+    zb_ilp_program_free(&reduced);
     zb_reduction_free(reduction);
   }
   free(columns);

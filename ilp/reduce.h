@@ -6,7 +6,7 @@
 #ifndef ZB_REDUCE_H
 #define ZB_REDUCE_H
 
-#include "ilp/program.h"
+#include "ilp/integer_program.h"
 
 // Columns that were left out, with what is needed to give them values again. Owned: zb_reduction_free.
 struct zb_reduction {
@@ -19,8 +19,8 @@ struct zb_reduction {
 
 // Rewrites the program: the same columns, of which some are in no row any more, and the same least cost for
 // every choice of the integer columns. FAILED when memory runs out; the program is then as it was.
-enum zb_status zb_program_reduce(struct zb_program *program, struct zb_reduction *reduction,
-                                 struct zb_error *error);
+enum zb_status zb_ilp_program_reduce(struct zb_ilp_program *program, struct zb_reduction *reduction,
+                                     struct zb_error *error);
 void zb_reduction_free(struct zb_reduction *reduction);
 
 // Sets the values of removed columns, as early as those of the others allow.

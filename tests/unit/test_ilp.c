@@ -11,8 +11,8 @@
 
 #include "ilp/glpk_solve.h"
 #include "ilp/ilp_engine.h"
+#include "ilp/integer_program.h"
 #include "ilp/lp_write.h"
-#include "ilp/program.h"
 #include "ilp/reduce.h"
 #include "ilp/refine.h"
 #include "solver/model/check.h"
@@ -179,24 +179,24 @@ static void refinement_is_never_worse(void **state) {
 // cost after c after b after a after two of its kind; b and c only pass times on.
 static void passing_times_are_left_out(void **state) {
   (void)state;
-  struct zb_program program = {0};
-  program.cost = zb_program_column(&program, 0, 100, false, "cost");
-  const int a = zb_program_column(&program, 5, 50, false, "a"),
-            b = zb_program_column(&program, 0, 60, false, "b");
-  const int c = zb_program_column(&program, 0, 70, false, "c"),
-            x = zb_program_column(&program, 0, 1, true, "x");
+  struct zb_ilp_program program = {0};
+  program.cost = zb_ilp_program_column(&program, 0, 100, false, "cost");
+  const int a = zb_ilp_program_column(&program, 5, 50, false, "a"),
+            b = zb_ilp_program_column(&program, 0, 60, false, "b");
+  const int c = zb_ilp_program_column(&program, 0, 70, false, "c"),
+            x = zb_ilp_program_column(&program, 0, 1, true, "x");
   const struct { int from, to, lag; } arcs[] = {{a, b, 3}, {b, c, 4}, {a, c, 5}, {c, program.cost, 6}};
   for (size_t i = 0; i < sizeof arcs / sizeof *arcs; i++) {
-    zb_program_term(&program, arcs[i].to, 1);
-    zb_program_term(&program, arcs[i].from, -1);
-    zb_program_close(&program, arcs[i].lag, ZB_PROGRAM_ANY, "arc");
+    zb_ilp_program_term(&program, arcs[i].to, 1);
+    zb_ilp_program_term(&program, arcs[i].from, -1);
+    zb_ilp_program_close(&program, arcs[i].lag, ZB_ILP_ANY, "arc");
   }
-  zb_program_term(&program, a, 1);
-  zb_program_term(&program, x, 10);
-  zb_program_close(&program, 17, ZB_PROGRAM_ANY, "either");
+  zb_ilp_program_term(&program, a, 1);
+  zb_ilp_program_term(&program, x, 10);
+  zb_ilp_program_close(&program, 17, ZB_ILP_ANY, "either");
   assert_int_equal(program.rows, 5);
   struct zb_reduction reduction;
-  assert_int_equal(zb_program_reduce(&program, &reduction, NULL), ZB_OK);
+  assert_int_equal(zb_ilp_program_reduce(&program, &reduction, NULL), ZB_OK);
   assert_int_equal(reduction.removed, 2);
   assert_int_equal(program.rows, 2); // cost - a >= 13, and the one with x
   assert_int_equal(program.column[program.cost].lower, 18);
@@ -204,44 +204,44 @@ static void passing_times_are_left_out(void **state) {
   zb_reduction_restore(&reduction, value);
   assert_true(value[b] == 10.0 && value[c] == 14.0);
   zb_reduction_free(&reduction);
-  zb_program_free(&program);
+  zb_ilp_program_free(&program);
 }
 
 // minimise cost; cost >= 3 a, cost >= 10 - 2 a, a whole: 6 at a = 2.
-static void small_program(struct zb_program *program) {
-  *program = (struct zb_program){0};
-  program->cost = zb_program_column(program, 0, 100, false, "cost");
-  const int a = zb_program_column(program, 0, 10, true, "a");
-  zb_program_term(program, program->cost, 1);
-  zb_program_term(program, a, -3);
-  zb_program_close(program, 0, ZB_PROGRAM_ANY, "up");
-  zb_program_term(program, program->cost, 1);
-  zb_program_term(program, a, 1);
-  zb_program_term(program, a, 1);
-  zb_program_constant(program, 5);
-  zb_program_close(program, 15, ZB_PROGRAM_ANY, "down");
+static void small_program(struct zb_ilp_program *program) {
+  *program = (struct zb_ilp_program){0};
+  program->cost = zb_ilp_program_column(program, 0, 100, false, "cost");
+  const int a = zb_ilp_program_column(program, 0, 10, true, "a");
+  zb_ilp_program_term(program, program->cost, 1);
+  zb_ilp_program_term(program, a, -3);
+  zb_ilp_program_close(program, 0, ZB_ILP_ANY, "up");
+  zb_ilp_program_term(program, program->cost, 1);
+  zb_ilp_program_term(program, a, 1);
+  zb_ilp_program_term(program, a, 1);
+  zb_ilp_program_constant(program, 5);
+  zb_ilp_program_close(program, 15, ZB_ILP_ANY, "down");
 }
 
 static void rows_are_simplified(void **state) {
   (void)state;
-  struct zb_program program;
+  struct zb_ilp_program program;
   small_program(&program);
   assert_int_equal(program.rows, 2);
   assert_int_equal(program.row[1].lower, 10);
   assert_int_equal(program.term[program.row[1].first + 1].coefficient, 2);
-  zb_program_term(&program, 1, 2);
-  zb_program_close(&program, 3, 9, "bound");
+  zb_ilp_program_term(&program, 1, 2);
+  zb_ilp_program_close(&program, 3, 9, "bound");
   assert_int_equal(program.rows, 2);
   assert_int_equal(program.column[1].lower, 2);
   assert_int_equal(program.column[1].upper, 4);
-  zb_program_term(&program, 1, 1);
-  zb_program_close(&program, 0, 10, "implied");
+  zb_ilp_program_term(&program, 1, 1);
+  zb_ilp_program_close(&program, 0, 10, "implied");
   assert_false(program.contradiction);
-  zb_program_term(&program, 1, 1);
-  zb_program_close(&program, 5, 10, "never");
+  zb_ilp_program_term(&program, 1, 1);
+  zb_ilp_program_close(&program, 5, 10, "never");
   assert_true(program.contradiction);
-  assert_int_equal(zb_program_end(&program, NULL), ZB_OK);
-  zb_program_free(&program);
+  assert_int_equal(zb_ilp_program_end(&program, NULL), ZB_OK);
+  zb_ilp_program_free(&program);
 }
 
 static enum zb_mip_answer keep_cost(void *context, double *value) {
@@ -252,7 +252,7 @@ static enum zb_mip_answer keep_cost(void *context, double *value) {
 static void solves_and_survives_misuse(void **state) {
   (void)state;
   skip_without_glpk();
-  struct zb_program program;
+  struct zb_ilp_program program;
   small_program(&program);
   double cost = 0;
   struct zb_mip_options options = {.hooks = {.context = &cost, .found = keep_cost}};
@@ -262,7 +262,7 @@ static void solves_and_survives_misuse(void **state) {
   assert_true(cost > 5.999 && cost < 6.001);
   // A term that names a column that does not exist makes GLPK abort.
   program.term[0].column = 7;
-  struct zb_program broken = program;
+  struct zb_ilp_program broken = program;
   struct zb_ilp_column columns[8] = {program.column[0], program.column[1]};
   broken.column = columns;
   zb_mip_solve(&broken, &options, &result);
@@ -274,12 +274,12 @@ static void solves_and_survives_misuse(void **state) {
   zb_mip_solve(&program, &options, &result);
   assert_int_equal(result.end, ZB_MIP_DONE);
   assert_true(cost > 5.999 && cost < 6.001);
-  zb_program_free(&program);
+  zb_ilp_program_free(&program);
 }
 
 static void writes_lp_text(void **state) {
   (void)state;
-  struct zb_program program;
+  struct zb_ilp_program program;
   small_program(&program);
   FILE *file = tmpfile();
   assert_non_null(file);
@@ -291,7 +291,7 @@ static void writes_lp_text(void **state) {
   assert_string_equal(text, "\\ a comment\nMinimize\n obj: cost\nSubject To\n r0_up: + cost - 3 a >= 0\n"
                             " r1_down: + cost + 2 a >= 10\nBounds\n 0 <= cost <= 100\n 0 <= a <= 10\n"
                             "Generals\n a\nEnd\n");
-  zb_program_free(&program);
+  zb_ilp_program_free(&program);
 }
 
 // The written program of a schedule's cost has a solution in it for every reader; below the bound it has

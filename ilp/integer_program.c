@@ -1,8 +1,8 @@
-// program.c - building rows, and keeping trivial ones out.
+// integer_program.c - building rows, and keeping trivial ones out.
 //
 // Invariant: a stored row has at least two terms, each column in it once, not fixed and with a coefficient
 // that is not 0; and the row could be violated within the column bounds when it was closed.
-#include "ilp/program.h"
+#include "ilp/integer_program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "solver/model/number.h"
 
 // Room for one more of `count` elements of `size` bytes.
-static bool grow(struct zb_program *program, void **array, size_t count, size_t *room, size_t size) {
+static bool grow(struct zb_ilp_program *program, void **array, size_t count, size_t *room, size_t size) {
   if (program->failed) return false;
   if (count < *room) return true;
   const size_t wanted = *room ? 2 * *room : 256;
@@ -25,10 +25,10 @@ static bool grow(struct zb_program *program, void **array, size_t count, size_t 
   return true;
 }
 
-static void set_name(char *to, const char *name) { snprintf(to, ZB_PROGRAM_NAME, "%s", name); }
+static void set_name(char *to, const char *name) { snprintf(to, ZB_ILP_NAME, "%s", name); }
 
-int zb_program_column(struct zb_program *program, int64_t lower, int64_t upper, bool integer,
-                      const char *name) {
+int zb_ilp_program_column(struct zb_ilp_program *program, int64_t lower, int64_t upper, bool integer,
+                          const char *name) {
   const size_t before = program->column_room, count = (size_t)program->columns;
   void *columns = program->column;
   const bool grown = grow(program, &columns, count, &program->column_room, sizeof *program->column);
@@ -51,13 +51,15 @@ int zb_program_column(struct zb_program *program, int64_t lower, int64_t upper, 
   return program->columns++;
 }
 
-static size_t open_row(const struct zb_program *program) {
+static size_t open_row(const struct zb_ilp_program *program) {
   return program->rows > 0 ? program->row[program->rows].first : 0;
 }
 
-void zb_program_constant(struct zb_program *program, int64_t constant) { program->constant += constant; }
+void zb_ilp_program_constant(struct zb_ilp_program *program, int64_t constant) {
+  program->constant += constant;
+}
 
-void zb_program_term(struct zb_program *program, int column, int64_t coefficient) {
+void zb_ilp_program_term(struct zb_ilp_program *program, int column, int64_t coefficient) {
   if (program->failed || coefficient == 0) return;
   size_t *place = &program->place[column];
   if (*place > 0) {
@@ -72,7 +74,7 @@ void zb_program_term(struct zb_program *program, int column, int64_t coefficient
   *place = program->terms;
 }
 
-void zb_program_drop(struct zb_program *program) {
+void zb_ilp_program_drop(struct zb_ilp_program *program) {
   program->constant = 0;
   if (program->failed) return;
   const size_t first = open_row(program);
@@ -83,26 +85,25 @@ void zb_program_drop(struct zb_program *program) {
 static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 // coefficient * column within [lower, upper] as bounds of the column.
-static void tighten_column(struct zb_program *program, struct zb_ilp_term term, int64_t lower,
+static void tighten_column(struct zb_ilp_program *program, struct zb_ilp_term term, int64_t lower,
                            int64_t upper) {
   struct zb_ilp_column *column = &program->column[term.column];
   if (term.coefficient < 0) {
     const int64_t was_lower = lower;
-    lower = upper == ZB_PROGRAM_ANY ? ZB_PROGRAM_NONE : -upper;
-    upper = was_lower == ZB_PROGRAM_NONE ? ZB_PROGRAM_ANY : -was_lower;
+    lower = upper == ZB_ILP_ANY ? ZB_ILP_NONE : -upper;
+    upper = was_lower == ZB_ILP_NONE ? ZB_ILP_ANY : -was_lower;
     term.coefficient = -term.coefficient;
   }
   // Times are whole in some optimal solution, so their bounds may be rounded as well.
-  if (upper != ZB_PROGRAM_ANY) column->upper = zb_min(column->upper, floor_divide(upper, term.coefficient));
-  if (lower != ZB_PROGRAM_NONE)
-    column->lower = zb_max(column->lower, -floor_divide(-lower, term.coefficient));
+  if (upper != ZB_ILP_ANY) column->upper = zb_min(column->upper, floor_divide(upper, term.coefficient));
+  if (lower != ZB_ILP_NONE) column->lower = zb_max(column->lower, -floor_divide(-lower, term.coefficient));
   if (column->lower > column->upper) program->contradiction = true;
 }
 
-void zb_program_close(struct zb_program *program, int64_t lower, int64_t upper, const char *name) {
+void zb_ilp_program_close(struct zb_ilp_program *program, int64_t lower, int64_t upper, const char *name) {
   if (program->failed) return;
-  if (lower != ZB_PROGRAM_NONE) lower -= program->constant;
-  if (upper != ZB_PROGRAM_ANY) upper -= program->constant;
+  if (lower != ZB_ILP_NONE) lower -= program->constant;
+  if (upper != ZB_ILP_ANY) upper -= program->constant;
   const size_t first = open_row(program);
   size_t kept = first;
   int64_t least = 0, most = 0;
@@ -113,8 +114,8 @@ void zb_program_close(struct zb_program *program, int64_t lower, int64_t upper, 
     if (term.coefficient == 0) continue;
     const int64_t a = term.coefficient * column->lower, b = term.coefficient * column->upper;
     if (a == b) {
-      if (lower != ZB_PROGRAM_NONE) lower -= a;
-      if (upper != ZB_PROGRAM_ANY) upper -= a;
+      if (lower != ZB_ILP_NONE) lower -= a;
+      if (upper != ZB_ILP_ANY) upper -= a;
       continue;
     }
     least += zb_min(a, b);
@@ -144,14 +145,14 @@ void zb_program_close(struct zb_program *program, int64_t lower, int64_t upper, 
   }
 }
 
-enum zb_status zb_program_end(const struct zb_program *program, struct zb_error *error) {
+enum zb_status zb_ilp_program_end(const struct zb_ilp_program *program, struct zb_error *error) {
   return program->failed ? zb_fail_memory(error) : ZB_OK;
 }
 
-void zb_program_free(struct zb_program *program) {
+void zb_ilp_program_free(struct zb_ilp_program *program) {
   free(program->column);
   free(program->row);
   free(program->term);
   free(program->place);
-  *program = (struct zb_program){0};
+  *program = (struct zb_ilp_program){0};
 }
