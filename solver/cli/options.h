@@ -17,7 +17,8 @@
   X(COMPARE, compare, "PROFILE", "every method side by side, one bound, and a verdict")                      \
   X(FRONTIER, frontier, "PROFILE", "memory limit against bubble, each point with its bound")                 \
   X(CHECK, check, "SCHEDULE", "is a schedule valid, are its numbers true, does its bound hold")              \
-  X(SHOW, show, "SCHEDULE", "a Gantt chart of a schedule in the terminal")
+  X(SHOW, show, "SCHEDULE", "a Gantt chart of a schedule in the terminal")                                   \
+  X(COMPILE, compile, "SCHEDULE", "a program for each device, with its messages, proven to finish")
 
 enum zb_command {
 #define X(NAME, name, operand, help) ZB_COMMAND_##NAME,
@@ -32,6 +33,7 @@ enum {
   ZB_ON_FRONTIER = 1 << ZB_COMMAND_FRONTIER,
   ZB_ON_CHECK = 1 << ZB_COMMAND_CHECK,
   ZB_ON_SHOW = 1 << ZB_COMMAND_SHOW,
+  ZB_ON_COMPILE = 1 << ZB_COMMAND_COMPILE,
   ZB_ON_ENGINES = ZB_ON_SOLVE | ZB_ON_COMPARE | ZB_ON_FRONTIER,
   ZB_ON_ALL = (1 << ZB_COMMAND_COUNT) - 1,
 };
@@ -40,8 +42,9 @@ enum {
 // the choices separated by '|', commands, help. A type's reader and C type are in options.c.
 // clang-format off
 #define ZB_OPTION_TABLE(X)                                                                       \
-  X(output, 'o', "output", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE | ZB_ON_FRONTIER,           \
-    "write the schedule, or the frontier's chart, to FILE")                                      \
+  X(output, 'o', "output", "FILE", TEXT, NULL, 0, 0, "",                                         \
+    ZB_ON_SOLVE | ZB_ON_FRONTIER | ZB_ON_COMPILE,                                                \
+    "write the schedule, the frontier's chart or the program to FILE")                           \
   X(proof, 0, "proof", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE,                                \
     "write the bound's proof tree to FILE beside the schedule")                                  \
   X(method, 0, "method", "M", TEXT, "auto", 0, 0, "", ZB_ON_SOLVE | ZB_ON_FRONTIER,              \
@@ -70,6 +73,10 @@ enum {
     "of methods that draw random numbers")                                                       \
   X(require_optimal, 0, "require-optimal", NULL, FLAG, NULL, 0, 0, "", ZB_ON_SOLVE,              \
     "exit code 10 unless proven optimal")                                                        \
+  X(channels, 0, "channels", "C", CHOICE, "rank", 0, 0, "rank|pair|edge", ZB_ON_COMPILE,         \
+    "messages of one device, pair or direction wait for each other")                             \
+  X(optimizer, 0, "optimizer", "O", CHOICE, "barrier", 0, 0, "none|barrier|post-validation",     \
+    ZB_ON_COMPILE, "what the program ends with")                                                 \
   X(width, 0, "width", "N", COUNT, NULL, 40, 1000, "columns", ZB_ON_SHOW,                        \
     "of the output, instead of the terminal's")                                                  \
   X(color, 0, "color", "WHEN", CHOICE, "auto", 0, 0, "auto|always|never", ZB_ON_SHOW,            \

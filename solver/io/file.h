@@ -12,6 +12,8 @@
 #include "solver/io/text.h"
 #include "solver/model/status.h"
 
+#define ZB_RESULT_BYTES_MOST ((size_t)1 << 30) // of a schedule or a program; a profile's reader has its own
+
 // Reads all of `path` ("-": standard input) into `text` (appended). BAD_INPUT when it cannot be
 // opened, is a directory or has more than `limit` bytes; FAILED when reading breaks off or memory ends.
 enum zb_status zb_file_read(const char *path, size_t limit, struct zb_text *text, struct zb_error *error);

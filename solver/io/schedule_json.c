@@ -15,8 +15,6 @@
 #include "solver/io/profile_json.h"
 #include "solver/model/number.h"
 
-static const size_t schedule_bytes_most = (size_t)1 << 30;
-
 static const char *const schedule_keys[] = {
     "zbsolve_schedule", "profile", "method",      "objective", "status",    "cost_ns",
     "bound_ns",         "gap",     "bubble_rate", "span_ns",   "period_ns", "makespan_ns",
@@ -387,7 +385,7 @@ enum zb_status zb_answer_read_text(const char *text, size_t size, struct zb_answ
 
 enum zb_status zb_answer_read(const char *path, struct zb_answer *answer, struct zb_error *error) {
   struct zb_text text = {0};
-  enum zb_status status = zb_file_read(path, schedule_bytes_most, &text, error);
+  enum zb_status status = zb_file_read(path, ZB_RESULT_BYTES_MOST, &text, error);
   if (status == ZB_OK) status = zb_answer_read_text(text.data ? text.data : "", text.size, answer, error);
   if (status != ZB_OK) zb_error_set_path(error, strcmp(path, "-") == 0 ? "<stdin>" : path);
   zb_text_free(&text);

@@ -80,7 +80,7 @@ static size_t parse_index(const char *text, int32_t *value) {
     number = number * 10 + (text[length] - '0');
     if (number > INT32_MAX || (length == 1 && text[0] == '0')) return 0;
   }
-  *value = (int32_t)number;
+  if (length > 0) *value = (int32_t)number;
   return length;
 }
 

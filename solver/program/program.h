@@ -3,10 +3,11 @@
 //
 // How a device runs its list (what the runtime does and what the simulation assumes):
 //   - Instructions are taken in order. An op runs to its end before the next instruction is taken.
-//   - SEND and RECV are posted and the device goes on. A message is transferred once both ends have posted it
-//   and
-//     every earlier message of its channels is done (rendezvous: no buffer in between takes it sooner). An op
-//     waits for the message that it reads.
+//   - SEND and RECV are posted and the device goes on. A message leaves once both ends have posted it and
+//   every
+//     earlier message of its channels has left (rendezvous: no buffer in between takes it sooner), or, where
+//     channels are serial, has arrived. An op waits for the message that it reads, NORM for RECV_NORM's, what
+//     comes after a RECV_STATE and needs the state for that.
 //   - WAIT_SEND waits until the message of its stage and microbatch, which the device has sent, is done; then
 //   the
 //     slot it was sent from is free.
@@ -57,7 +58,6 @@
 #include "solver/model/profile.h"
 #include "solver/model/schedule.h"
 #include "solver/model/status.h"
-#include "solver/model/timeline.h"
 
 // Name, word in files, what it acts on. The first four are enum zb_kind, in its order.
 #define ZB_INSTRUCTION_TABLE(X)                                                                              \
@@ -90,8 +90,8 @@ enum zb_acts {
   ZB_ACTS_OP,      // has stage and microbatch, and the three slots
   ZB_ACTS_MESSAGE, // has stage, microbatch, peer, and one slot: the one sent from (SEND reads, WAIT_SEND
                    // frees it) or received into (RECV writes it)
-  ZB_ACTS_LINE,   // has a peer, its neighbour in the line
-  ZB_ACTS_DEVICE, // has nothing more
+  ZB_ACTS_LINE,    // has a peer, its neighbour in the line
+  ZB_ACTS_DEVICE,  // has nothing more
 };
 
 // What an instruction does not have is -1. A message is named as its end is: 0SEND_F3 arrives as 1RECV_F3.
