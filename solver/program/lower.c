@@ -206,7 +206,9 @@ static void copy_list(const struct lists *lists, int device, struct wait *waits,
   size_t op = lists->schedule->first[device], next = 0;
   for (size_t i = 0; i < lists->count[device]; i++) {
     const bool is_op = zb_instruction_acts(list[i].kind) == ZB_ACTS_OP;
-    while (is_op && next < count && waits[next].done_ns <= lists->timeline->start_ns[op])
+    // Ops may take no time: then the op that makes a message starts when the message has arrived.
+    while (is_op && next < count && waits[next].sent < i &&
+           waits[next].done_ns <= lists->timeline->start_ns[op])
       *out++ = waits[next++].instruction;
     *out++ = list[i];
     op += is_op;
