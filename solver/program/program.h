@@ -36,6 +36,8 @@
 //   SEND_NORM  (not the last) passes them on
 //   RECV_STATE (not the last) the full state; SEND_STATE (not the first) passes it on. The last device's full
 //              state is what its NORM made
+//              (what SEND_NORM and SEND_STATE send is a few numbers, copied when it is posted: no slot, no
+//              wait)
 //   STEP       the optimizer step of all the device's parameters
 //   VALIDATE   holds the full state against what STEP assumed
 // ZB_OPTIMIZER_BARRIER ends each iteration with RECV_NORM, NORM, SEND_NORM, RECV_STATE, SEND_STATE, STEP: the
