@@ -14,10 +14,11 @@
 #                  or what NAME.code says, and leaves no schedule
 #   schedule/NAME  `zbsolve check` on tests/parse/schedule/NAME.json: NAME.out, NAME.err, NAME.code (default 2);
 #                  zbcheck ends with the same code
+#   program/NAME   `zbsolve check` on tests/parse/program/NAME.json: NAME.out, NAME.err, NAME.code (default 2)
 #
 # Tests find ZBSOLVE, ZBCHECK, CONFIGS (the name `configs`, so that messages carry no path of the machine) and
 # SCRATCH (a directory of their own), both programs on PATH, and ZB_LONG=1 in a long run. `golden` rewrites the
-# expected files of cli, bugs, parse and schedule instead of comparing.
+# expected files of cli, bugs, parse, schedule and program instead of comparing.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 top=$PWD
@@ -198,6 +199,14 @@ schedule() { # NAME
   settle "tests/parse/schedule/$1" 2
 }
 
+program() { # NAME
+  mkdir -p "$scratch/got"
+  (cd tests/parse/program && timeout "$limit_s" "$ZBSOLVE" check "$1.json") \
+    >"$scratch/got/out" 2>"$scratch/got/err" </dev/null
+  echo $? >"$scratch/got/code"
+  settle "tests/parse/program/$1" 2
+}
+
 one() { # TEST
   test=$1
   scratch=$(mktemp -d) || exit 1
@@ -208,6 +217,7 @@ one() { # TEST
     cli/* | bugs/*) script "tests/$test" ;;
     parse/*) parse "${test#parse/}" ;;
     schedule/*) schedule "${test#schedule/}" ;;
+    program/*) program "${test#program/}" ;;
     *.sh) driver "tests/$test" ;;
   esac
 }
@@ -233,6 +243,7 @@ list() { # MODE: the names of the tests, slowest kinds first
   done
   for file in tests/parse/*.json; do echo "parse/$(basename "$file" .json)"; done
   for file in tests/parse/schedule/*.json; do echo "schedule/$(basename "$file" .json)"; done
+  for file in tests/parse/program/*.json; do echo "program/$(basename "$file" .json)"; done
 }
 
 main() { # MODE [PATTERN]

@@ -103,8 +103,10 @@ static enum zb_status read_instruction(const struct zb_json *node, const struct 
   struct zb_json_place entry = {place, NULL, 0};
   const char *word = NULL;
   char shown[ZB_SHOWN];
-  if (zb_json_type(node) != ZB_JSON_LIST || !zb_json_first(node))
-    return zb_json_fail_type(node, place, "a list that starts with the instruction's name", error);
+  static const char expected[] = "a list that starts with the instruction's name";
+  if (zb_json_type(node) != ZB_JSON_LIST) return zb_json_fail_type(node, place, expected, error);
+  if (!zb_json_first(node))
+    return zb_json_fail(error, ZB_BAD_INPUT, place, "an empty list, expected %s", expected);
   const struct zb_json *at = zb_json_first(node);
   enum zb_status status = zb_json_read_string(at, &entry, &word, error);
   if (status != ZB_OK) return status;

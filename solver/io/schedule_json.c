@@ -342,6 +342,8 @@ static enum zb_status read_devices(const struct zb_json *root, struct zb_answer 
 static enum zb_status read_version(const struct zb_json *root, struct zb_error *error) {
   if (zb_json_type(root) == ZB_JSON_OBJECT && zb_json_member(root, "zbsolve_profile"))
     return zb_json_fail(error, ZB_BAD_INPUT, NULL, "this is a profile, expected a schedule");
+  if (zb_json_type(root) == ZB_JSON_OBJECT && zb_json_member(root, "zbsolve_program"))
+    return zb_json_fail(error, ZB_BAD_INPUT, NULL, "this is a program, expected a schedule");
   enum zb_status status = zb_json_expect_object(root, NULL, schedule_keys, error);
   int64_t version = 0;
   if (status == ZB_OK) status = read_claim(root, "zbsolve_schedule", NULL, &version, error);

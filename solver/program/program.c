@@ -47,6 +47,10 @@ bool zb_instruction_is_receive(enum zb_instruction_kind kind) {
   return kind == ZB_DO_RECV_F || kind == ZB_DO_RECV_B || kind == ZB_DO_RECV_NORM || kind == ZB_DO_RECV_STATE;
 }
 
+bool zb_instruction_is_end(enum zb_instruction_kind kind) {
+  return zb_instruction_is_send(kind) || zb_instruction_is_receive(kind);
+}
+
 struct zb_instruction zb_instruction_other_end(struct zb_instruction instruction) {
   static const struct {
     enum zb_instruction_kind from, to;
@@ -102,6 +106,18 @@ size_t zb_instruction_parse(const char *text, struct zb_instruction *instruction
   if ((stage > 0) != staged || (microbatch > 0) != staged) return 0;
   *instruction = parsed;
   return stage + length + microbatch;
+}
+
+int zb_program_device(const struct zb_program *program, size_t instruction) {
+  int low = 0, high = program->devices - 1;
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    if (instruction < program->first[middle + 1])
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
 }
 
 void zb_program_line(const struct zb_profile *profile, int *line) {

@@ -171,6 +171,9 @@ static inline int32_t zb_program_slots(const struct zb_program *program, int sta
   return program->slots[stage * ZB_SLOT_KINDS + (int)kind];
 }
 
+// The device whose list the instruction at this position is in.
+int zb_program_device(const struct zb_program *program, size_t instruction);
+
 // The line of the optimizer: devices by the first stage that each holds. `line` has room for the devices.
 void zb_program_line(const struct zb_profile *profile, int *line);
 
@@ -178,6 +181,7 @@ const char *zb_instruction_word(enum zb_instruction_kind kind);
 enum zb_acts zb_instruction_acts(enum zb_instruction_kind kind);
 bool zb_instruction_is_send(enum zb_instruction_kind kind); // of any kind
 bool zb_instruction_is_receive(enum zb_instruction_kind kind);
+bool zb_instruction_is_end(enum zb_instruction_kind kind); // of a message: a send or a receive
 const char *zb_slot_word(enum zb_slot_kind kind);
 const char *zb_channels_word(enum zb_channels channels);
 const char *zb_optimizer_word(enum zb_optimizer optimizer);

@@ -27,6 +27,9 @@ static enum zb_status move(struct shelf *shelf, size_t at, int stage, enum zb_sl
   const struct zb_program *program = shelf->program;
   const int32_t microbatch = program->instructions[at].microbatch;
   const size_t which = (size_t)(stage * ZB_SLOT_KINDS + (int)kind);
+  if (index == -1)
+    return zb_instruction_fail(error, program, at, "it names no %s slot of stage %d", zb_slot_word(kind),
+                               stage);
   if (index < 0 || index >= program->slots[which])
     return zb_instruction_fail(error, program, at, "there is no %s slot %d of stage %d, there are %d",
                                zb_slot_word(kind), (int)index, stage, (int)program->slots[which]);
