@@ -138,7 +138,7 @@ static void find_gaps(const struct lists *lists, size_t *gaps) {
   for (int k = profile->devices - 1; k >= 0; k--) {
     gap = gaps[k] = find_gap(lists, lists->line[k], arrival_ns, gap);
     if (gap > 0) arrival_ns = zb_max(arrival_ns, lists->order[gap - 1].end_ns);
-    arrival_ns += latency_ns;
+    arrival_ns = zb_min(arrival_ns + latency_ns, lists->timeline->makespan_ns); // later is all the same
   }
 }
 

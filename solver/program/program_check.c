@@ -29,52 +29,6 @@ enum zb_status zb_program_schedule(const struct zb_program *program, struct zb_s
   return ZB_OK;
 }
 
-// Each op once: what zb_check_schedule says too, but by position in the program.
-static enum zb_status check_repeats(const struct zb_program *program, struct zb_error *error) {
-  const size_t microbatches = (size_t)program->profile->microbatches;
-  enum zb_status status = ZB_OK;
-  unsigned char *seen = calloc((size_t)program->profile->stages * microbatches, 1);
-  if (!seen) return zb_fail_memory(error);
-  for (size_t at = 0; at < program->first[program->devices] && status == ZB_OK; at++) {
-    const struct zb_instruction *i = &program->instructions[at];
-    if (zb_instruction_acts(i->kind) != ZB_ACTS_OP) continue;
-    unsigned char *kinds = &seen[(size_t)i->stage * microbatches + (size_t)i->microbatch];
-    if (*kinds >> i->kind & 1) status = zb_instruction_fail(error, program, at, "comes twice");
-    *kinds |= (unsigned char)(1 << i->kind);
-  }
-  free(seen);
-  return status;
-}
-
-// One message for each crossing, so as many as the op counts say: one that is missing was missed by its
-// reader, but an output that is read by nobody (its reader's message is missing at both ends) must be sent
-// all the same.
-static enum zb_status check_crossings(const struct zb_program *program, struct zb_error *error) {
-  const struct zb_profile *profile = program->profile;
-  const size_t microbatches = (size_t)profile->microbatches;
-  enum zb_status status = ZB_OK;
-  bool *sent = calloc(2 * (size_t)profile->stages * microbatches, sizeof *sent);
-  if (!sent) return zb_fail_memory(error);
-  for (size_t at = 0; at < program->first[program->devices]; at++) {
-    const struct zb_instruction *i = &program->instructions[at];
-    if (i->kind != ZB_DO_SEND_F && i->kind != ZB_DO_SEND_B) continue;
-    sent[((i->kind == ZB_DO_SEND_B ? (size_t)profile->stages : 0) + (size_t)i->stage) * microbatches +
-         (size_t)i->microbatch] = true;
-  }
-  for (size_t at = 0; at < program->first[program->devices] && status == ZB_OK; at++) {
-    const struct zb_instruction *i = &program->instructions[at];
-    if (i->kind != ZB_DO_F && i->kind != ZB_DO_B && i->kind != ZB_DO_BW) continue;
-    const int next = i->stage + (i->kind == ZB_DO_F ? 1 : -1);
-    if (next < 0 || next == profile->stages || profile->device_of[next] == profile->device_of[i->stage])
-      continue;
-    if (!sent[((i->kind == ZB_DO_F ? 0 : (size_t)profile->stages) + (size_t)i->stage) * microbatches +
-              (size_t)i->microbatch])
-      status = zb_instruction_fail(error, program, at, "its output is never sent");
-  }
-  free(sent);
-  return status;
-}
-
 // Messages may cost nothing against the order of the ops alone.
 static enum zb_status check_times(const struct zb_program *program, const struct zb_run *run,
                                   const struct zb_timeline *timeline, struct zb_error *error) {
@@ -113,8 +67,6 @@ enum zb_status zb_program_check(const struct zb_program *program, struct zb_run 
   struct zb_schedule *schedule = NULL;
   struct zb_timeline timeline = {0};
   enum zb_status status = zb_program_simulate(program, program->channels, false, run, error);
-  if (status == ZB_OK) status = check_repeats(program, error);
-  if (status == ZB_OK) status = check_crossings(program, error);
   if (status == ZB_OK) status = zb_program_check_slots(program, error);
   if (status == ZB_OK) status = zb_program_check_optimizer(program, error);
   if (status == ZB_OK) status = zb_program_schedule(program, &schedule, error);

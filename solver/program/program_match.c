@@ -106,15 +106,21 @@ static int64_t comm_ns(const struct zb_profile *profile, const struct zb_instruc
   return send->kind == ZB_DO_SEND_B ? profile->comm_backward_ns[send->stage - 1] : 0;
 }
 
-// Within one list: a SEND stands behind the op that makes what it sends, a WAIT_SEND behind its SEND. `made`
-// has a flag for each message's op.
-static enum zb_status check_made(const struct zb_match *s, int device, size_t at, bool *made,
+// Within one list: no op comes twice, a SEND stands behind the op that makes what it sends, a WAIT_SEND
+// behind its SEND. `made` has a bit a kind for each stage and microbatch.
+static enum zb_status check_made(const struct zb_match *s, int device, size_t at, unsigned char *made,
                                  struct zb_error *error) {
   const struct zb_instruction *i = &s->program->instructions[at];
-  const size_t pass = (size_t)i->stage * (size_t)s->program->profile->microbatches + (size_t)i->microbatch;
-  if (i->kind == ZB_DO_F) made[pass] = true;
-  if (i->kind == ZB_DO_B || i->kind == ZB_DO_BW) made[s->passes + pass] = true;
-  if ((i->kind == ZB_DO_SEND_F || i->kind == ZB_DO_SEND_B) && !made[zb_message_number(s, device, i)])
+  const enum zb_acts acts = zb_instruction_acts(i->kind);
+  if (acts != ZB_ACTS_OP && acts != ZB_ACTS_MESSAGE) return ZB_OK;
+  unsigned char *kinds =
+      &made[(size_t)i->stage * (size_t)s->program->profile->microbatches + (size_t)i->microbatch];
+  if (acts == ZB_ACTS_OP) {
+    if (*kinds >> i->kind & 1) return zb_instruction_fail(error, s->program, at, "comes twice");
+    *kinds |= (unsigned char)(1 << i->kind);
+  }
+  if ((i->kind == ZB_DO_SEND_F && !(*kinds >> ZB_DO_F & 1)) ||
+      (i->kind == ZB_DO_SEND_B && !(*kinds >> ZB_DO_B & 1) && !(*kinds >> ZB_DO_BW & 1)))
     return zb_instruction_fail(error, s->program, at, "is sent before it is made");
   if ((i->kind == ZB_DO_WAIT_SEND_F || i->kind == ZB_DO_WAIT_SEND_B) &&
       s->message[zb_message_number(s, device, i)].end[ZB_SENT] == ZB_NOWHERE)
@@ -122,7 +128,7 @@ static enum zb_status check_made(const struct zb_match *s, int device, size_t at
   return ZB_OK;
 }
 
-static enum zb_status find_ends(struct zb_match *s, bool *made, struct zb_error *error) {
+static enum zb_status find_ends(struct zb_match *s, unsigned char *made, struct zb_error *error) {
   const struct zb_program *program = s->program;
   for (int d = 0; d < program->devices; d++)
     for (size_t at = program->first[d]; at < program->first[d + 1]; at++) {
@@ -272,7 +278,7 @@ enum zb_status zb_match_create(const struct zb_program *program, enum zb_channel
   // Nothing is sized by what the profile claims before the lists are seen to be of that size.
   if (total < 2 * passes)
     return zb_fail(error, ZB_WRONG, "%zu instructions, expected at least %zu", total, 2 * passes);
-  bool *made = calloc(2 * passes, sizeof *made);
+  unsigned char *made = calloc(passes, 1);
   enum zb_status status = made ? allocate(match, error) : zb_fail_memory(error);
   if (status == ZB_OK) status = find_ends(match, made, error);
   if (status == ZB_OK) status = check_ends(match, error);

@@ -47,7 +47,7 @@ struct zb_run {
 // Runs one iteration. Messages take the profile's time for their boundary, those of the optimizer none (the
 // profile has no time for a few numbers). Where `serial`, messages of a channel follow each other, else they
 // only leave in order. WRONG with device, position and instruction where
-//   - an instruction is none of this device (stage, microbatch, peer),
+//   - an instruction is none of this device (stage, microbatch, peer), or an op comes twice,
 //   - a message lacks an end or has one twice, or an op's input has no message,
 //   - between two devices, one way, the k-th send is not the k-th receive,
 //   - it does not finish: then `run` has the cycle.
