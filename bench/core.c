@@ -12,10 +12,13 @@
 #include "solver/io/file.h"
 #include "solver/io/json.h"
 #include "solver/io/profile_json.h"
+#include "solver/io/program_json.h"
 #include "solver/io/table.h"
 #include "solver/model/answer.h"
 #include "solver/model/check.h"
 #include "solver/model/number.h"
+#include "solver/program/lower.h"
+#include "solver/program/program_check.h"
 #include "tests/heap.h"
 
 struct bench {
@@ -362,6 +365,34 @@ static enum zb_status measure_sweeps(struct bench *bench, struct zb_table *table
   return status;
 }
 
+// From a schedule in memory to a checked program's text, and from that text to a checked program.
+static enum zb_status measure_compile(struct bench *bench, struct zb_table *table,
+                                      const struct zb_profile *profile, const struct zb_schedule *schedule) {
+  double compile_ms[REPEATS], read_ms[REPEATS];
+  enum zb_status status = ZB_OK;
+  for (int i = 0; i < REPEATS && status == ZB_OK; i++) {
+    struct zb_program *program = NULL, *again = NULL;
+    struct zb_run run = {0};
+    struct zb_text text = {0};
+    int64_t start = zb_clock_ns();
+    status = zb_program_lower(profile, schedule, "zb-2p", ZB_OPTIMIZER_BARRIER, &program, &bench->error);
+    if (status == ZB_OK) status = zb_program_check(program, &run, &bench->error);
+    if (status == ZB_OK) zb_program_print(program, &text);
+    const int64_t middle = zb_clock_ns();
+    if (status == ZB_OK) status = zb_program_read_text(text.data, text.size, &again, &bench->error);
+    if (status == ZB_OK) status = zb_program_check(again, &run, &bench->error);
+    compile_ms[i] = (double)(middle - start) * 1e-6;
+    read_ms[i] = (double)(zb_clock_ns() - middle) * 1e-6;
+    zb_program_free(program);
+    zb_program_free(again);
+    zb_run_free(&run);
+    zb_text_free(&text);
+  }
+  if (status == ZB_OK) speed_row(bench, table, "compile", "ms", compile_ms, REPEATS);
+  if (status == ZB_OK) speed_row(bench, table, "read program", "ms", read_ms, REPEATS);
+  return status;
+}
+
 // Peak heap from a profile in memory to a checked answer.
 static enum zb_status measure_memory(struct bench *bench, struct zb_table *table,
                                      const struct zb_profile *profile, const struct zb_engine *engine,
@@ -393,6 +424,7 @@ static enum zb_status speed_table(struct bench *bench) {
   if (status == ZB_OK) {
     ops = result.schedule->first[profile->devices];
     status = measure_sweeps(bench, &table, profile, result.schedule);
+    if (status == ZB_OK) status = measure_compile(bench, &table, profile, result.schedule);
   }
   zb_result_free(&result);
   if (status == ZB_OK) status = measure_memory(bench, &table, profile, &zb_engine_zb_2p, ops);
