@@ -4,15 +4,17 @@
 // follows the op that makes it at once. A device's list is what concerns it, in that order: the sender's end
 // of a message directly behind the op that makes it, the receiver's end behind every op that is over by then.
 //
-//   It finishes. Both ends of a message stand at the message's one place in the order, so whatever an
-//   instruction waits for (earlier ones of its device, the op that makes a message, earlier messages of a
-//   channel whatever the channels are, the other end) comes before it in the order, and the first element
-//   that is not done can always run. That holds even where each SEND and RECV blocks its device until the
-//   message is done, and over many iterations one after another. It costs nothing. A receive is posted at the
-//   end of an op that is over when the message is made, so the message leaves at once; earlier messages of
-//   any channel were made earlier, so none holds it up; waits for sends stand before an op that starts after
-//   the message arrived. So every op starts when the schedule says. A receive is as late as that allows:
-//   behind the next op the message would leave late, since that op is still running when the message is made.
+// It finishes. Both ends of a message stand at the message's one place in the order, so whatever an
+// instruction waits for (earlier ones of its device, the op that makes a message, earlier messages of a
+// channel whatever the channels are, the other end) comes before it in the order, and the first element that
+// is not done can always run. That holds even where each SEND and RECV blocks its device until the message is
+// done, and over many iterations one after another.
+//
+// It costs nothing. A receive is posted at the end of an op that is over when the message is made, so the
+// message leaves at once; earlier messages of any channel were made earlier, so none holds it up; waits for
+// sends stand before an op that starts after the message arrived. So every op starts when the schedule says.
+// A receive is as late as that allows: behind the next op the message would leave late, since that op is
+// still running when it is made.
 //
 // Ties in time are settled by the timeline's order, in which each op follows its predecessors.
 #include "solver/program/lower.h"

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "solver/io/program_json.h"
 #include "solver/model/timeline.h"
 #include "solver/program/lower.h"
 #include "solver/program/program_check.h"
 #include "solver/program/simulate.h"
+#include "tests/heap.h"
 #include "tests/instances.h"
 #include "tests/player.h"
 #include "tests/unit/unit.h"
@@ -396,6 +398,53 @@ static void test_mutants(void **state) {
          tallies[SWAP].lost, tallies[SWAP].refused);
 }
 
+// From a schedule to a file and back.
+static enum zb_status go_round(const struct zb_profile *profile, const struct zb_schedule *schedule,
+                               struct zb_error *error) {
+  struct zb_program *program = NULL, *again = NULL;
+  struct zb_run run = {0};
+  struct zb_text text = {0}, text_again = {0};
+  enum zb_status status =
+      zb_program_lower(profile, schedule, "drawn", ZB_OPTIMIZER_POST_VALIDATION, &program, error);
+  if (status == ZB_OK) status = zb_program_check(program, &run, error);
+  if (status == ZB_OK) zb_program_print(program, &text);
+  if (status == ZB_OK) status = zb_text_status(&text, error);
+  if (status == ZB_OK) status = zb_program_read_text(text.data, text.size, &again, error);
+  if (status == ZB_OK) status = zb_program_check(again, &run, error);
+  if (status == ZB_OK) zb_program_print(again, &text_again);
+  if (status == ZB_OK) status = zb_text_status(&text_again, error);
+  if (status == ZB_OK) assert_string_equal(text.data, text_again.data);
+  zb_program_free(program);
+  zb_program_free(again);
+  zb_run_free(&run);
+  zb_text_free(&text);
+  zb_text_free(&text_again);
+  return status;
+}
+
+// Each allocation fails once; the status says so and no block is left over.
+static void test_allocations(void **state) {
+  (void)state;
+  if (!HEAP_WRAPPED) skip();
+  struct generate_random random = {SEED + 4};
+  struct zb_profile *profile = instance_profile(&random, ZB_V, 3, 3);
+  for (int d = 0; d < profile->devices; d++) profile->limit_bytes[d] = ZB_NO_LIMIT;
+  struct zb_schedule *schedule = instance_order(profile, INSTANCE_SPLIT, &random);
+  enum zb_status status = ZB_FAILED;
+  for (long n = 1; status != ZB_OK; n++) {
+    const long first = heap.calls, blocks = heap.blocks;
+    struct zb_error error = {0};
+    heap.refuse_at = first + n;
+    status = go_round(profile, schedule, &error);
+    heap.refuse_at = 0;
+    expect(heap.blocks == blocks, "allocation %ld: %ld blocks left over", n, heap.blocks - blocks);
+    expect(status == ZB_OK ? heap.calls - first < n : status == ZB_FAILED && error.text[0],
+           "allocation %ld: %s: %s", n, zb_status_word(status), error.text);
+  }
+  zb_schedule_free(schedule);
+  zb_profile_free(profile);
+}
+
 static void test_names(void **state) {
   (void)state;
   for (int kind = 0; kind < ZB_INSTRUCTION_KINDS; kind++) {
@@ -425,6 +474,7 @@ int main(void) {
       cmocka_unit_test(test_hanging_orders),
       cmocka_unit_test(test_mutants),
       cmocka_unit_test(test_names),
+      cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
