@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "solver/program/lower.h"
+
 struct zb_profile *instance_from_generated(const struct generated_profile *g) {
   struct zb_profile *p = NULL;
   if (zb_profile_create(g->devices, 1, g->microbatches, ZB_CHAIN, &p, NULL) != ZB_OK) return NULL;
@@ -126,4 +128,20 @@ struct zb_schedule *instance_order(const struct zb_profile *profile, enum instan
   free(state);
   free(weight);
   return schedule;
+}
+
+struct zb_program *instance_program(struct generate_random *random, int index) {
+  struct zb_profile *profile =
+      instance_profile(random, (enum zb_placement)(index % ZB_PLACEMENT_COUNT), 5, 6);
+  struct zb_schedule *schedule = NULL;
+  struct zb_program *program = NULL;
+  if (!profile) return NULL;
+  for (int d = 0; d < profile->devices; d++) profile->limit_bytes[d] = ZB_NO_LIMIT;
+  schedule = instance_order(profile, (enum instance_backward)(index % 3), random);
+  if (schedule && zb_program_lower(profile, schedule, "drawn", (enum zb_optimizer)(index / 3 % 3), &program,
+                                   NULL) == ZB_OK)
+    program->channels = (enum zb_channels)(index / 9 % 3);
+  zb_schedule_free(schedule);
+  zb_profile_free(profile);
+  return program;
 }

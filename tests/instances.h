@@ -4,6 +4,7 @@
 
 #include "solver/model/profile.h"
 #include "solver/model/schedule.h"
+#include "solver/program/program.h"
 #include "tests/generate.h"
 
 // How an order runs its backwards.
@@ -21,5 +22,9 @@ struct zb_profile *instance_profile(struct generate_random *random, enum zb_plac
 // An order that finishes, drawn op by op from all that could run next. It does not look at memory.
 struct zb_schedule *instance_order(const struct zb_profile *profile, enum instance_backward backward,
                                    struct generate_random *random);
+
+// A program of a random profile without limits, NULL where that failed. Placements, orders, optimizers and
+// channels go round with the index.
+struct zb_program *instance_program(struct generate_random *random, int index);
 
 #endif
