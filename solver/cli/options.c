@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "solver/cli/engines.h"
+#include "solver/io/export.h"
 #include "solver/model/number.h"
 
 enum type { FLAG, TEXT, COUNT, CHOICE, SECONDS, MULTIPLE, LIMIT };
@@ -353,4 +354,10 @@ void zb_help_print_command(enum zb_command command, struct zb_text *out) {
                 commands[command].help);
   for (const struct option *o = table; o < table + OPTIONS; o++)
     if (takes(command, o)) print_option(o, out);
+  if (command == ZB_COMMAND_EXPORT) {
+    zb_text_put(out, "\nFormats:\n");
+    for (int k = 0; k < zb_export_format_count(); k++)
+      zb_text_print(out, "  %-*s%s\n", HELP_COLUMN, zb_export_format_at(k)->name,
+                    zb_export_format_at(k)->help);
+  }
 }

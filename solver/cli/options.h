@@ -18,6 +18,7 @@
   X(FRONTIER, frontier, "PROFILE", "memory limit against bubble, each point with its bound")                 \
   X(CHECK, check, "SCHEDULE", "is a schedule valid, are its numbers true, does its bound hold")              \
   X(SHOW, show, "SCHEDULE", "a Gantt chart of a schedule in the terminal")                                   \
+  X(EXPORT, export, "SCHEDULE", "a schedule in the formats of other programs")                               \
   X(COMPILE, compile, "SCHEDULE", "a program for each device, with its messages, proven to finish")
 
 enum zb_command {
@@ -33,8 +34,10 @@ enum {
   ZB_ON_FRONTIER = 1 << ZB_COMMAND_FRONTIER,
   ZB_ON_CHECK = 1 << ZB_COMMAND_CHECK,
   ZB_ON_SHOW = 1 << ZB_COMMAND_SHOW,
+  ZB_ON_EXPORT = 1 << ZB_COMMAND_EXPORT,
   ZB_ON_COMPILE = 1 << ZB_COMMAND_COMPILE,
   ZB_ON_ENGINES = ZB_ON_SOLVE | ZB_ON_COMPARE | ZB_ON_FRONTIER,
+  ZB_ON_OUTPUT = ZB_ON_SOLVE | ZB_ON_FRONTIER | ZB_ON_EXPORT | ZB_ON_COMPILE,
   ZB_ON_ALL = (1 << ZB_COMMAND_COUNT) - 1,
 };
 
@@ -42,9 +45,10 @@ enum {
 // the choices separated by '|', commands, help. A type's reader and C type are in options.c.
 // clang-format off
 #define ZB_OPTION_TABLE(X)                                                                       \
-  X(output, 'o', "output", "FILE", TEXT, NULL, 0, 0, "",                                         \
-    ZB_ON_SOLVE | ZB_ON_FRONTIER | ZB_ON_COMPILE,                                                \
-    "write the schedule, the frontier's chart or the program to FILE")                           \
+  X(output, 'o', "output", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_OUTPUT,                           \
+    "write the result (the frontier's chart) to FILE")                                           \
+  X(format, 0, "to", "FORMAT", TEXT, NULL, 0, 0, "", ZB_ON_EXPORT,                               \
+    "what to write (listed below)")                                                              \
   X(proof, 0, "proof", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE,                                \
     "write the bound's proof tree to FILE beside the schedule")                                  \
   X(method, 0, "method", "M", TEXT, "auto", 0, 0, "", ZB_ON_SOLVE | ZB_ON_FRONTIER,              \

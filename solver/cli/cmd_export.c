@@ -1,0 +1,119 @@
+// cmd_export.c - a schedule in other people's formats.
+//
+// The file goes to -o or stdout; the settings that must go with it and the writer's notes go to stderr as
+// comments, or into the object of --json.
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "solver/cli/commands.h"
+#include "solver/io/export.h"
+#include "solver/io/file.h"
+#include "solver/io/json.h"
+#include "solver/io/schedule_json.h"
+#include "solver/model/check.h"
+
+static enum zb_status find_format(const char *name, const struct zb_export_format **format,
+                                  struct zb_error *error) {
+  enum { NAMES = 64 };
+  const char *names[NAMES];
+  int count = zb_export_format_count();
+  assert(count <= NAMES);
+  if (!name) return zb_fail(error, ZB_BAD_INPUT, "export needs --to FORMAT (zbsolve help export lists them)");
+  for (int k = 0; k < count; k++) {
+    names[k] = zb_export_format_at(k)->name;
+    if (strcmp(name, names[k]) != 0) continue;
+    *format = zb_export_format_at(k);
+    return ZB_OK;
+  }
+  const char *nearest = zb_nearest_word(name, names, count);
+  if (nearest)
+    return zb_fail(error, ZB_BAD_INPUT, "--to: unknown format %s (did you mean %s?)", name, nearest);
+  return zb_fail(error, ZB_BAD_INPUT, "--to: unknown format %s (zbsolve help export lists them)", name);
+}
+
+static void print_comments(const struct zb_export_output *output) {
+  for (int k = 0; k < output->setting_count; k++) {
+    const struct zb_export_setting *s = &output->settings[k];
+    fprintf(stderr, "# %s: %s = %s\n", s->framework, s->key, s->value);
+  }
+  for (const char *line = output->notes.data; line && *line; line = strchr(line, '\n') + 1)
+    fprintf(stderr, "# %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
+// Without a file to write to, the object holds the text itself.
+static void print_json(const struct zb_options *options, const struct zb_export_output *output,
+                       struct zb_text *out) {
+  zb_text_print(out, "{\"format\": \"%s\", ", options->format);
+  zb_text_put(out, options->output ? "\"file\": " : "\"text\": ");
+  zb_json_print_string(options->output ? options->output : output->text.data, out);
+  zb_text_put(out, ", \"settings\": [");
+  for (int k = 0; k < output->setting_count; k++) {
+    const struct zb_export_setting *s = &output->settings[k];
+    zb_text_print(out, "%s{\"framework\": \"%s\", \"key\": \"%s\", \"value\": ", k ? ", " : "", s->framework,
+                  s->key);
+    zb_json_print_string(s->value, out);
+    zb_text_put(out, "}");
+  }
+  zb_text_put(out, "], \"notes\": [");
+  const char *separator = "";
+  struct zb_text note = {0};
+  for (const char *line = output->notes.data; line && *line; line = strchr(line, '\n') + 1) {
+    zb_text_clear(&note);
+    zb_text_add(&note, line, strcspn(line, "\n"));
+    zb_text_put(out, separator);
+    if (note.failed)
+      out->failed = true;
+    else
+      zb_json_print_string(note.data, out);
+    separator = ", ";
+  }
+  zb_text_free(&note);
+  zb_text_put(out, "]}\n");
+}
+
+static enum zb_status deliver(const struct zb_options *options, const struct zb_export_output *output,
+                              struct zb_text *out, struct zb_error *error) {
+  enum zb_status status = zb_text_status(&output->notes, error);
+  if (status == ZB_OK && options->output) status = zb_file_write(options->output, &output->text, error);
+  if (status != ZB_OK) return status;
+  if (options->json) {
+    print_json(options, output, out);
+    return ZB_OK;
+  }
+  if (!options->output) zb_text_add(out, output->text.data, output->text.size);
+  if (!options->quiet) print_comments(output);
+  return ZB_OK;
+}
+
+enum zb_status zb_command_export(const struct zb_options *options, int64_t start_ns, struct zb_text *out,
+                                 struct zb_error *error) {
+  (void)start_ns;
+  const struct zb_export_format *format = NULL;
+  struct zb_answer answer = {0};
+  struct zb_timeline timeline = {0};
+  struct zb_export_output output = {0};
+  enum zb_status status = find_format(options->format, &format, error);
+  if (status == ZB_OK && options->json && options->output &&
+      (strcmp(options->output, "-") == 0 || strcmp(options->output, "/dev/stdout") == 0))
+    status = zb_fail(error, ZB_BAD_INPUT, "--json and -o %s both want standard output", options->output);
+  if (status == ZB_OK && options->output) status = zb_file_can_write(options->output, error);
+  if (status != ZB_OK) return status;
+
+  status = zb_answer_read(options->operand, &answer, error);
+  if (status == ZB_OK) status = zb_answer_verify(&answer, error);
+  if (status == ZB_OK && !answer.schedule)
+    status =
+        zb_fail(error, ZB_BAD_INPUT, "an %s answer has no schedule to export", zb_status_word(answer.status));
+  if (status == ZB_OK) status = zb_check_schedule(answer.profile, answer.schedule, &timeline, error);
+  if (status == ZB_OK) {
+    const struct zb_export_input input = {&answer, &timeline};
+    status = format->write(&input, &output, error);
+  }
+  if (status != ZB_OK && !error->path[0]) zb_error_set_path(error, options->operand);
+  if (status == ZB_OK) status = deliver(options, &output, out, error);
+  zb_export_output_free(&output);
+  zb_timeline_free(&timeline);
+  zb_answer_free(&answer);
+  return status;
+}

@@ -1,0 +1,39 @@
+// export.c - the table of formats.
+#include "solver/io/export.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "solver/io/schedule_json.h"
+
+static enum zb_status write_schedule(const struct zb_export_input *input, struct zb_export_output *output,
+                                     struct zb_error *error) {
+  zb_answer_print(input->answer, &output->text);
+  return zb_text_status(&output->text, error);
+}
+
+static const struct zb_export_format formats[] = {
+    {"schedule", "our own schedule file, as solve writes it", write_schedule},
+};
+
+int zb_export_format_count(void) { return sizeof formats / sizeof *formats; }
+
+const struct zb_export_format *zb_export_format_at(int index) { return &formats[index]; }
+
+void zb_export_set(struct zb_export_output *output, const char *framework, const char *key,
+                   const char *format, ...) {
+  assert(output->setting_count < ZB_EXPORT_SETTINGS_MOST);
+  struct zb_export_setting *setting = &output->settings[output->setting_count++];
+  setting->framework = framework;
+  setting->key = key;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(setting->value, sizeof setting->value, format, arguments);
+  va_end(arguments);
+}
+
+void zb_export_output_free(struct zb_export_output *output) {
+  zb_text_free(&output->text);
+  zb_text_free(&output->notes);
+}
