@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "solver/cli/answer_text.h"
 #include "solver/cli/commands.h"
 #include "solver/io/export.h"
 #include "solver/io/file.h"
@@ -15,21 +16,13 @@
 
 static enum zb_status find_format(const char *name, const struct zb_export_format **format,
                                   struct zb_error *error) {
-  enum { NAMES = 64 };
-  const char *names[NAMES];
-  int count = zb_export_format_count();
-  assert(count <= NAMES);
-  if (!name) return zb_fail(error, ZB_BAD_INPUT, "export needs --to FORMAT (zbsolve help export lists them)");
-  for (int k = 0; k < count; k++) {
-    names[k] = zb_export_format_at(k)->name;
-    if (strcmp(name, names[k]) != 0) continue;
-    *format = zb_export_format_at(k);
-    return ZB_OK;
-  }
-  const char *nearest = zb_nearest_word(name, names, count);
-  if (nearest)
-    return zb_fail(error, ZB_BAD_INPUT, "--to: unknown format %s (did you mean %s?)", name, nearest);
-  return zb_fail(error, ZB_BAD_INPUT, "--to: unknown format %s (zbsolve help export lists them)", name);
+  const char *names[ZB_FORMATS_MOST];
+  int count = zb_export_format_count(), found = 0;
+  assert(count <= ZB_FORMATS_MOST);
+  for (int k = 0; k < count; k++) names[k] = zb_export_format_at(k)->name;
+  enum zb_status status = zb_format_find(ZB_COMMAND_EXPORT, "--to", name, names, count, &found, error);
+  if (status == ZB_OK) *format = zb_export_format_at(found);
+  return status;
 }
 
 static void print_comments(const struct zb_export_output *output) {
@@ -94,9 +87,7 @@ enum zb_status zb_command_export(const struct zb_options *options, int64_t start
   struct zb_timeline timeline = {0};
   struct zb_export_output output = {0};
   enum zb_status status = find_format(options->format, &format, error);
-  if (status == ZB_OK && options->json && options->output &&
-      (strcmp(options->output, "-") == 0 || strcmp(options->output, "/dev/stdout") == 0))
-    status = zb_fail(error, ZB_BAD_INPUT, "--json and -o %s both want standard output", options->output);
+  if (status == ZB_OK) status = zb_output_check(options, error);
   if (status == ZB_OK && options->output) status = zb_file_can_write(options->output, error);
   if (status != ZB_OK) return status;
 
@@ -107,7 +98,8 @@ enum zb_status zb_command_export(const struct zb_options *options, int64_t start
         zb_fail(error, ZB_BAD_INPUT, "an %s answer has no schedule to export", zb_status_word(answer.status));
   if (status == ZB_OK) status = zb_check_schedule(answer.profile, answer.schedule, &timeline, error);
   if (status == ZB_OK) {
-    const struct zb_export_input input = {&answer, &timeline};
+    const struct zb_export_input input = {&answer, &timeline, options->target + ZB_TORCH_FIRST_MINOR,
+                                          options->layers};
     status = format->write(&input, &output, error);
   }
   if (status != ZB_OK && !error->path[0]) zb_error_set_path(error, options->operand);

@@ -12,6 +12,7 @@
 
 #include "solver/cli/engines.h"
 #include "solver/io/export.h"
+#include "solver/io/import.h"
 #include "solver/model/number.h"
 
 enum type { FLAG, TEXT, COUNT, CHOICE, SECONDS, MULTIPLE, LIMIT };
@@ -113,6 +114,24 @@ enum zb_status zb_command_find(const char *name, enum zb_command *command, struc
   const char *nearest = zb_nearest_word(name, names, ZB_COMMAND_COUNT + 1);
   if (nearest) return zb_fail(error, ZB_BAD_INPUT, "unknown command %s (did you mean %s?)", name, nearest);
   return zb_fail(error, ZB_BAD_INPUT, "unknown command %s (zbsolve help lists them)", name);
+}
+
+enum zb_status zb_format_find(enum zb_command command, const char *option, const char *name,
+                              const char *const *names, int count, int *found, struct zb_error *error) {
+  const char *self = commands[command].name;
+  if (!name)
+    return zb_fail(error, ZB_BAD_INPUT, "%s needs %s FORMAT (zbsolve help %s lists them)", self, option,
+                   self);
+  for (int k = 0; k < count; k++) {
+    if (strcmp(name, names[k]) != 0) continue;
+    *found = k;
+    return ZB_OK;
+  }
+  const char *nearest = zb_nearest_word(name, names, count);
+  if (nearest)
+    return zb_fail(error, ZB_BAD_INPUT, "%s: unknown format %s (did you mean %s?)", option, name, nearest);
+  return zb_fail(error, ZB_BAD_INPUT, "%s: unknown format %s (zbsolve help %s lists them)", option, name,
+                 self);
 }
 
 // Values.
@@ -359,5 +378,11 @@ void zb_help_print_command(enum zb_command command, struct zb_text *out) {
     for (int k = 0; k < zb_export_format_count(); k++)
       zb_text_print(out, "  %-*s%s\n", HELP_COLUMN, zb_export_format_at(k)->name,
                     zb_export_format_at(k)->help);
+  }
+  if (command == ZB_COMMAND_IMPORT) {
+    zb_text_put(out, "\nFormats:\n");
+    for (int k = 0; k < zb_import_format_count(); k++)
+      zb_text_print(out, "  %-*s%s\n", HELP_COLUMN, zb_import_format_at(k)->name,
+                    zb_import_format_at(k)->help);
   }
 }

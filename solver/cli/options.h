@@ -19,6 +19,7 @@
   X(CHECK, check, "SCHEDULE", "is a schedule valid, are its numbers true, does its bound hold")              \
   X(SHOW, show, "SCHEDULE", "a Gantt chart of a schedule in the terminal")                                   \
   X(EXPORT, export, "SCHEDULE", "a schedule in the formats of other programs")                               \
+  X(IMPORT, import, "FILE", "a schedule from the formats of other programs, checked and timed")              \
   X(COMPILE, compile, "SCHEDULE", "a program for each device, with its messages, proven to finish")
 
 enum zb_command {
@@ -35,11 +36,16 @@ enum {
   ZB_ON_CHECK = 1 << ZB_COMMAND_CHECK,
   ZB_ON_SHOW = 1 << ZB_COMMAND_SHOW,
   ZB_ON_EXPORT = 1 << ZB_COMMAND_EXPORT,
+  ZB_ON_IMPORT = 1 << ZB_COMMAND_IMPORT,
   ZB_ON_COMPILE = 1 << ZB_COMMAND_COMPILE,
   ZB_ON_ENGINES = ZB_ON_SOLVE | ZB_ON_COMPARE | ZB_ON_FRONTIER,
-  ZB_ON_OUTPUT = ZB_ON_SOLVE | ZB_ON_FRONTIER | ZB_ON_EXPORT | ZB_ON_COMPILE,
+  ZB_ON_OUTPUT = ZB_ON_SOLVE | ZB_ON_FRONTIER | ZB_ON_EXPORT | ZB_ON_IMPORT | ZB_ON_COMPILE,
   ZB_ON_ALL = (1 << ZB_COMMAND_COUNT) - 1,
 };
+
+// What --target takes: the releases of torch with the pipeline runtime that we write for, 2.6 and on.
+#define ZB_TORCH_RELEASES "2.6|2.7|2.8|2.9|2.10|2.11|2.12|2.13|2.14|2.15"
+enum { ZB_TORCH_FIRST_MINOR = 6 };
 
 // Field, letter (0: none), name, argument, type, default (as the user would write it), least, most, unit or
 // the choices separated by '|', commands, help. A type's reader and C type are in options.c.
@@ -49,17 +55,28 @@ enum {
     "write the result (the frontier's chart) to FILE")                                           \
   X(format, 0, "to", "FORMAT", TEXT, NULL, 0, 0, "", ZB_ON_EXPORT,                               \
     "what to write (listed below)")                                                              \
+  X(target, 0, "target", "RELEASE", CHOICE, "2.15", 0, 0, ZB_TORCH_RELEASES, ZB_ON_EXPORT,       \
+    "of torch to write for")                                                                     \
+  X(layers, 0, "layers", "N", COUNT, NULL, 1, 1000000, "", ZB_ON_EXPORT,                         \
+    "of the model, for megatron-layout")                                                         \
+  X(source, 0, "from", "FORMAT", TEXT, NULL, 0, 0, "", ZB_ON_IMPORT,                             \
+    "what FILE is (listed below)")                                                               \
+  X(profile, 0, "profile", "PROFILE", TEXT, NULL, 0, 0, "", ZB_ON_IMPORT,                        \
+    "what its ops cost")                                                                         \
   X(proof, 0, "proof", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE,                                \
     "write the bound's proof tree to FILE beside the schedule")                                  \
   X(method, 0, "method", "M", TEXT, "auto", 0, 0, "", ZB_ON_SOLVE | ZB_ON_FRONTIER,              \
     "how to solve (zbsolve help lists the methods)")                                             \
   X(methods, 0, "methods", "A,B,..", TEXT, NULL, 0, 0, "", ZB_ON_COMPARE,                        \
     "only these methods")                                                                        \
-  X(objective, 0, "objective", "O", CHOICE, "span", 0, 0, "span|makespan|period", ZB_ON_ENGINES, \
+  X(objective, 0, "objective", "O", CHOICE, "span", 0, 0, "span|makespan|period",                \
+    ZB_ON_ENGINES | ZB_ON_IMPORT,                                                                \
     "what to minimise")                                                                          \
-  X(memory_limit, 0, "memory-limit", "L", LIMIT, NULL, 0, 0, "", ZB_ON_SOLVE | ZB_ON_COMPARE,    \
+  X(memory_limit, 0, "memory-limit", "L", LIMIT, NULL, 0, 0, "",                                 \
+    ZB_ON_SOLVE | ZB_ON_COMPARE | ZB_ON_IMPORT,                                                  \
     "every device's: 40GiB, none, or 1.5x")                                                      \
-  X(microbatches, 0, "microbatches", "N", COUNT, NULL, 1, 1000000, "", ZB_ON_ENGINES,            \
+  X(microbatches, 0, "microbatches", "N", COUNT, NULL, 1, 1000000, "",                           \
+    ZB_ON_ENGINES | ZB_ON_IMPORT,                                                                \
     "instead of the profile's")                                                                  \
   X(chunks, 0, "chunks", "V", COUNT, NULL, 1, 1000, "", ZB_ON_ENGINES,                           \
     "stages a device, where the method allows it")                                               \
@@ -123,6 +140,12 @@ enum zb_status zb_options_parse(enum zb_command command, int count, char **argum
 
 // The command called `name`; BAD_INPUT with the nearest one suggested.
 enum zb_status zb_command_find(const char *name, enum zb_command *command, struct zb_error *error);
+
+// Which of `names` the argument of `option` (--to, --from) is; NULL: it was not given. BAD_INPUT with the
+// nearest one suggested.
+enum { ZB_FORMATS_MOST = 64 };
+enum zb_status zb_format_find(enum zb_command command, const char *option, const char *name,
+                              const char *const *names, int count, int *found, struct zb_error *error);
 
 // All commands and methods; the options of one command.
 void zb_help_print(struct zb_text *out);

@@ -5,7 +5,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "solver/io/megatron_layout.h"
+#include "solver/io/node_list.h"
 #include "solver/io/schedule_json.h"
+#include "solver/io/torch_write.h"
 
 static enum zb_status write_schedule(const struct zb_export_input *input, struct zb_export_output *output,
                                      struct zb_error *error) {
@@ -15,6 +18,10 @@ static enum zb_status write_schedule(const struct zb_export_input *input, struct
 
 static const struct zb_export_format formats[] = {
     {"schedule", "our own schedule file, as solve writes it", write_schedule},
+    {"torch-csv", "compute actions of torch.distributed.pipelining, one row a rank", zb_torch_write_compute},
+    {"node-list", "local_order of the zero-bubble Megatron fork, as JSON", zb_node_list_write},
+    {"megatron-layout", "Megatron-LM's layout of --layers on the stages, without an order",
+     zb_megatron_layout_write},
 };
 
 int zb_export_format_count(void) { return sizeof formats / sizeof *formats; }

@@ -15,6 +15,8 @@
 struct zb_export_input {
   const struct zb_answer *answer;     // with a schedule; every number in it has been recomputed
   const struct zb_timeline *timeline; // of that schedule, complete, period included
+  int torch_minor;                    // the release of torch to write for: 2.torch_minor
+  int64_t layers;                     // of the model, 0: not said
 };
 
 // A setting of a framework without which the file does not run as meant.

@@ -1,0 +1,106 @@
+// cmd_import.c - a schedule from the formats of other programs: checked, timed against a profile, bounded.
+//
+// The bound is the closed form. `solve --start` searches on from what import wrote.
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "solver/cli/answer_text.h"
+#include "solver/cli/commands.h"
+#include "solver/cli/method.h"
+#include "solver/cli/quantity.h"
+#include "solver/cli/write_answer.h"
+#include "solver/io/file.h"
+#include "solver/io/import.h"
+#include "solver/model/bound.h"
+#include "solver/model/check.h"
+
+static enum zb_status find_format(const char *name, const struct zb_import_format **format,
+                                  struct zb_error *error) {
+  const char *names[ZB_FORMATS_MOST];
+  int count = zb_import_format_count(), found = 0;
+  assert(count <= ZB_FORMATS_MOST);
+  for (int k = 0; k < count; k++) names[k] = zb_import_format_at(k)->name;
+  enum zb_status status = zb_format_find(ZB_COMMAND_IMPORT, "--from", name, names, count, &found, error);
+  if (status == ZB_OK) *format = zb_import_format_at(found);
+  return status;
+}
+
+static enum zb_status read_profile(const struct zb_options *options, struct zb_profile **profile,
+                                   struct zb_error *error) {
+  struct zb_options about = *options;
+  if (!options->profile) return zb_fail(error, ZB_BAD_INPUT, "import needs --profile PROFILE");
+  about.operand = options->profile;
+  return zb_method_profile(&about, profile, error);
+}
+
+// A peak above its limit makes it the wrong schedule for this profile. A span below the closed form is no
+// contradiction (README, Words), but then that bound does not hold for it, and there is no other.
+static enum zb_status check(const struct zb_imported *imported, enum zb_objective objective,
+                            struct zb_error *error) {
+  struct zb_timeline timeline = {0};
+  enum zb_status status = zb_check_schedule(imported->placed, imported->schedule, &timeline, error);
+  if (status == ZB_OVER_LIMIT) {
+    char text[sizeof error->text];
+    snprintf(text, sizeof text, "%.400s (--memory-limit none takes it without)", error->text);
+    status = zb_fail(error, ZB_WRONG, "%s", text);
+  } else if (status == ZB_OK) {
+    const int64_t cost_ns = zb_timeline_cost(&timeline, objective),
+                  bound_ns = zb_bound_closed_form(imported->placed, objective);
+    if (cost_ns < bound_ns)
+      status =
+          zb_fail(error, ZB_BAD_INPUT,
+                  "its devices begin with different microbatches, for which spans have no bound (%lld ns "
+                  "is below %lld ns): --objective makespan or period",
+                  (long long)cost_ns, (long long)bound_ns);
+  }
+  zb_timeline_free(&timeline);
+  return status;
+}
+
+static enum zb_status answer_of(const struct zb_options *options, struct zb_imported *imported,
+                                int64_t start_ns, struct zb_answer *answer, struct zb_error *error) {
+  struct zb_problem problem = zb_method_problem(options, start_ns);
+  struct zb_result result;
+  problem.profile = imported->placed;
+  enum zb_status status = check(imported, problem.objective, error);
+  if (status == ZB_OK) {
+    struct zb_schedule *schedule = imported->schedule;
+    imported->schedule = NULL;
+    status = zb_result_from_schedule(&problem, schedule, &result, error);
+  }
+  if (status == ZB_OK) status = zb_answer_from_result(&problem, "import", &result, answer, error);
+  return status;
+}
+
+static void print_notes(const char *notes) {
+  for (const char *line = notes; line && *line; line = strchr(line, '\n') + 1)
+    fprintf(stderr, "# %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
+enum zb_status zb_command_import(const struct zb_options *options, int64_t start_ns, struct zb_text *out,
+                                 struct zb_error *error) {
+  const struct zb_import_format *format = NULL;
+  struct zb_profile *profile = NULL;
+  struct zb_imported imported = {0};
+  struct zb_answer answer = {0};
+  enum zb_status status = find_format(options->source, &format, error);
+  if (status == ZB_OK) status = zb_output_check(options, error);
+  if (status == ZB_OK) status = zb_write_answer_check(options->output, NULL, error);
+  if (status == ZB_OK) status = read_profile(options, &profile, error);
+  if (status == ZB_OK) status = zb_import_read(format, options->operand, profile, &imported, error);
+  if (status == ZB_OK) {
+    status = answer_of(options, &imported, start_ns, &answer, error);
+    if (status != ZB_OK && !error->path[0]) zb_error_set_path(error, options->operand);
+  }
+  if (status == ZB_OK && options->output) status = zb_write_answer(options->output, NULL, &answer, error);
+  if (status == ZB_OK) {
+    zb_answer_say(options, &answer, start_ns, out);
+    if (!options->quiet) print_notes(imported.notes.data);
+    status = answer.status;
+  }
+  zb_answer_free(&answer);
+  zb_imported_free(&imported);
+  zb_profile_free(profile);
+  return status;
+}
