@@ -88,7 +88,9 @@ enum zb_status zb_command_import(const struct zb_options *options, int64_t start
   if (status == ZB_OK) status = zb_output_check(options, error);
   if (status == ZB_OK) status = zb_write_answer_check(options->output, NULL, error);
   if (status == ZB_OK) status = read_profile(options, &profile, error);
-  if (status == ZB_OK) status = zb_import_read(format, options->operand, profile, &imported, error);
+  if (status == ZB_OK)
+    status = zb_import_read(format, options->operand, profile, (enum zb_channels)options->channels, &imported,
+                            error);
   if (status == ZB_OK) {
     status = answer_of(options, &imported, start_ns, &answer, error);
     if (status != ZB_OK && !error->path[0]) zb_error_set_path(error, options->operand);

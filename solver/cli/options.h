@@ -94,7 +94,8 @@ enum { ZB_TORCH_FIRST_MINOR = 6 };
     "of methods that draw random numbers")                                                       \
   X(require_optimal, 0, "require-optimal", NULL, FLAG, NULL, 0, 0, "", ZB_ON_SOLVE,              \
     "exit code 10 unless proven optimal")                                                        \
-  X(channels, 0, "channels", "C", CHOICE, "rank", 0, 0, "rank|pair|edge", ZB_ON_COMPILE,         \
+  X(channels, 0, "channels", "C", CHOICE, "rank", 0, 0, "rank|pair|edge",                       \
+    ZB_ON_COMPILE | ZB_ON_IMPORT,                                                                \
     "messages of one device, pair or direction wait for each other")                             \
   X(optimizer, 0, "optimizer", "O", CHOICE, "barrier", 0, 0, "none|barrier|post-validation",     \
     ZB_ON_COMPILE, "what the program ends with")                                                 \

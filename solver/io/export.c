@@ -19,6 +19,7 @@ static enum zb_status write_schedule(const struct zb_export_input *input, struct
 static const struct zb_export_format formats[] = {
     {"schedule", "our own schedule file, as solve writes it", write_schedule},
     {"torch-csv", "compute actions of torch.distributed.pipelining, one row a rank", zb_torch_write_compute},
+    {"torch-comms-csv", "the same with communication actions, proven to finish", zb_torch_write_comms},
     {"node-list", "local_order of the zero-bubble Megatron fork, as JSON", zb_node_list_write},
     {"megatron-layout", "Megatron-LM's layout of --layers on the stages, without an order",
      zb_megatron_layout_write},

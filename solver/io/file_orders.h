@@ -12,6 +12,7 @@
 #include "solver/model/profile.h"
 #include "solver/model/schedule.h"
 #include "solver/model/status.h"
+#include "solver/program/program.h"
 
 // How a file names places: a row and a cell (from 1; line and column of the error), or a list in a list
 // (from 0; before the text).
@@ -19,6 +20,7 @@ enum zb_file_orders_places { ZB_PLACES_ROWS, ZB_PLACES_LISTS };
 
 // Everything is owned.
 struct zb_file_orders {
+  enum zb_channels channels; // set before reading: how messages wait for each other, where a file has any
   enum zb_file_orders_places places;
   bool torch; // the rules of torch's runtime hold: words in messages, the last stage's order
   struct zb_schedule *schedule; // the ops of every device

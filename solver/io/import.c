@@ -34,6 +34,7 @@ static enum zb_status read_schedule(const char *text, size_t size, struct zb_fil
 
 static const struct zb_import_format formats[] = {
     {"torch-csv", "compute actions of torch.distributed.pipelining, one row a rank", zb_torch_read_compute},
+    {"torch-comms-csv", "the same with communication actions, proven to finish", zb_torch_read_comms},
     {"node-list", "local_order of the zero-bubble Megatron fork, as JSON", zb_node_list_read},
     {"schedule", "the orders of one of our own schedule files, nothing else of it", read_schedule},
 };
@@ -50,9 +51,9 @@ void zb_imported_free(struct zb_imported *imported) {
 }
 
 enum zb_status zb_import_read_text(const struct zb_import_format *format, const char *text, size_t size,
-                                   const struct zb_profile *profile, struct zb_imported *imported,
-                                   struct zb_error *error) {
-  struct zb_file_orders orders = {0};
+                                   const struct zb_profile *profile, enum zb_channels channels,
+                                   struct zb_imported *imported, struct zb_error *error) {
+  struct zb_file_orders orders = {.channels = channels};
   struct zb_imported read = {0};
   bool derived = false;
   enum zb_status status = format->read(text, size, &orders, &read.notes, error);
@@ -75,12 +76,13 @@ enum zb_status zb_import_read_text(const struct zb_import_format *format, const 
 }
 
 enum zb_status zb_import_read(const struct zb_import_format *format, const char *path,
-                              const struct zb_profile *profile, struct zb_imported *imported,
-                              struct zb_error *error) {
+                              const struct zb_profile *profile, enum zb_channels channels,
+                              struct zb_imported *imported, struct zb_error *error) {
   struct zb_text text = {0};
   enum zb_status status = zb_file_read(path, import_bytes_most, &text, error);
   if (status == ZB_OK)
-    status = zb_import_read_text(format, text.data ? text.data : "", text.size, profile, imported, error);
+    status = zb_import_read_text(format, text.data ? text.data : "", text.size, profile, channels, imported,
+                                 error);
   if (status != ZB_OK && error && !error->path[0]) zb_error_set_path(error, path);
   zb_text_free(&text);
   return status;

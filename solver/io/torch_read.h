@@ -8,6 +8,10 @@
 enum zb_status zb_torch_read_compute(const char *text, size_t size, struct zb_file_orders *orders,
                                      struct zb_text *notes, struct zb_error *error);
 
+// The messages must be transferred under orders->channels.
+enum zb_status zb_torch_read_comms(const char *text, size_t size, struct zb_file_orders *orders,
+                                   struct zb_text *notes, struct zb_error *error);
+
 // The computing actions of a parsed file.
 enum zb_status zb_torch_orders(const struct zb_torch_csv *csv, struct zb_file_orders *orders,
                                struct zb_text *notes, struct zb_error *error);

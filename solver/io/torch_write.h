@@ -11,4 +11,9 @@
 enum zb_status zb_torch_write_compute(const struct zb_export_input *input, struct zb_export_output *output,
                                       struct zb_error *error);
 
+// With messages as the program of the schedule has them (lower.h), so that it finishes whatever the channels,
+// and with what the release asks for: REDUCE_GRAD from 2.10, waits from 2.15.
+enum zb_status zb_torch_write_comms(const struct zb_export_input *input, struct zb_export_output *output,
+                                    struct zb_error *error);
+
 #endif
