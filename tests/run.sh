@@ -12,13 +12,15 @@
 #                  Every schedule it leaves goes through zbcheck, except files called bad*
 #   parse/NAME     tests/parse/NAME.json is refused by `zbsolve solve` with the one line NAME.err and exit code 2,
 #                  or what NAME.code says, and leaves no schedule
+#   import/NAME    `zbsolve import` refuses tests/parse/import/NAME (.csv: torch-csv, .comms.csv: torch-comms-csv, .json:
+#                  node-list) with the one line of its .err and exit code 2, or what its .code says
 #   schedule/NAME  `zbsolve check` on tests/parse/schedule/NAME.json: NAME.out, NAME.err, NAME.code (default 2);
 #                  zbcheck ends with the same code
 #   program/NAME   `zbsolve check` on tests/parse/program/NAME.json: NAME.out, NAME.err, NAME.code (default 2)
 #
 # Tests find ZBSOLVE, ZBCHECK, CONFIGS (the name `configs`, so that messages carry no path of the machine) and
 # SCRATCH (a directory of their own), both programs on PATH, and ZB_LONG=1 in a long run. `golden` rewrites the
-# expected files of cli, bugs, parse, schedule and program instead of comparing.
+# expected files of cli, bugs, parse, import, schedule and program instead of comparing.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 top=$PWD
@@ -181,6 +183,22 @@ parse() { # NAME
   settle "tests/parse/$1" 2
 }
 
+import() { # NAME
+  local format=torch-csv
+  case $1 in *.comms.csv) format=torch-comms-csv ;; *.json) format=node-list ;; esac
+  mkdir -p "$scratch/got"
+  (cd tests/parse/import && timeout "$limit_s" "$ZBSOLVE" import "$1" --from $format --profile two-devices.profile -q \
+    -o "$scratch/answer.json") >"$scratch/got/out" 2>"$scratch/got/err" </dev/null
+  echo $? >"$scratch/got/code"
+  if [ -e "$scratch/answer.json" ]; then fail_text "a schedule was written"; return; fi
+  if [ "$(wc -l <"$scratch/got/err")" != 1 ]; then
+    echo "(expected one line)" >>"$scratch/got/err"
+    fail 0 1 0 "$scratch/got/err"
+    return
+  fi
+  settle "tests/parse/import/$1" 2
+}
+
 schedule() { # NAME
   local code
   mkdir -p "$scratch/got"
@@ -216,6 +234,7 @@ one() { # TEST
     fuzz/*) fuzz "${test#fuzz/}" ;;
     cli/* | bugs/*) script "tests/$test" ;;
     parse/*) parse "${test#parse/}" ;;
+    import/*) import "${test#import/}" ;;
     schedule/*) schedule "${test#schedule/}" ;;
     program/*) program "${test#program/}" ;;
     *.sh) driver "tests/$test" ;;
@@ -242,6 +261,7 @@ list() { # MODE: the names of the tests, slowest kinds first
     echo "${file%.sh}"
   done
   for file in tests/parse/*.json; do echo "parse/$(basename "$file" .json)"; done
+  for file in tests/parse/import/*.csv tests/parse/import/*.json; do echo "import/$(basename "$file")"; done
   for file in tests/parse/schedule/*.json; do echo "schedule/$(basename "$file" .json)"; done
   for file in tests/parse/program/*.json; do echo "program/$(basename "$file" .json)"; done
 }

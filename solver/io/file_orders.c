@@ -95,11 +95,12 @@ static enum zb_status find_shape(struct zb_file_orders *orders, struct zb_error 
                                name(orders, ops[most], text), (int)ops[most].microbatch, all);
   orders->stages = ops[last].stage + 1;
   orders->microbatches = ops[most].microbatch + 1;
-  size_t least = 2 * (size_t)orders->stages * (size_t)orders->microbatches;
-  if (all < least)
-    return zb_file_orders_fail(orders, most, error,
-                               "%s: up to this microbatch %d stages have at least %zu ops, but there are %zu",
-                               name(orders, ops[most], text), orders->stages, least, all);
+  const size_t passes = (size_t)orders->stages * (size_t)orders->microbatches;
+  if (passes > 4 * all)
+    return zb_file_orders_fail(
+        orders, most, error,
+        "%s: %d stages with this many microbatches have at least %zu ops, but there are %zu",
+        name(orders, ops[most], text), orders->stages, 2 * passes, all);
   return ZB_OK;
 }
 
@@ -231,9 +232,9 @@ enum zb_status zb_file_orders_place(const struct zb_file_orders *orders, const s
                                     bool *derived, struct zb_profile **placed, struct zb_error *error) {
   const int devices = orders->schedule->devices;
   if (devices != profile->devices)
-    return zb_fail(error, ZB_WRONG, "%d devices, the profile has %d", devices, profile->devices);
+    return zb_fail(error, ZB_WRONG, "devices: %d, the profile has %d", devices, profile->devices);
   if (orders->microbatches != profile->microbatches)
-    return zb_fail(error, ZB_WRONG, "%d microbatches, the profile has %d (--microbatches %d)",
+    return zb_fail(error, ZB_WRONG, "microbatches: %d, the profile has %d (--microbatches %d)",
                    orders->microbatches, profile->microbatches, orders->microbatches);
   enum zb_status status;
   *derived = orders->stages != profile->stages;
@@ -241,7 +242,7 @@ enum zb_status zb_file_orders_place(const struct zb_file_orders *orders, const s
     const enum zb_placement placement = find_placement(orders, devices);
     const int chunks = orders->stages / devices;
     if (placement == ZB_LIST || orders->stages % devices || (chunks != 1 && profile->chunks != 1))
-      return zb_fail(error, ZB_WRONG, "%d stages, the profile has %d", orders->stages, profile->stages);
+      return zb_fail(error, ZB_WRONG, "stages: %d, the profile has %d", orders->stages, profile->stages);
     status = zb_profile_derive(profile, placement, chunks, placed, error);
   } else {
     status = check_devices(orders, profile, error);

@@ -6,6 +6,7 @@
 // later.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "solver/io/torch_read.h"
 #include "solver/program/simulate.h"
@@ -188,15 +189,45 @@ static enum zb_status make_profile(const struct zb_file_orders *orders, struct z
   return status == ZB_BAD_INPUT ? ZB_OK : zb_fail(error, status, "%s", why.text);
 }
 
+// The cycle, instruction by instruction, each with its row and cell: as much of it as one line holds.
+static void describe_cycle(const struct zb_program *program, const struct zb_run *run, const uint32_t *cell,
+                           char *text, size_t size) {
+  size_t used = 0;
+  for (size_t k = 0; k <= run->cycle_length; k++) {
+    const struct zb_wait_for *entry = &run->cycle[k % run->cycle_length];
+    char name[ZB_INSTRUCTION_TEXT];
+    zb_instruction_print(program->instructions[entry->instruction], name);
+    const bool last = k == run->cycle_length;
+    int length = snprintf(text + used, size - used, "%s (%d:%u)%s%s%s", name, entry->device + 1,
+                          (unsigned)cell[entry->instruction], last ? "" : ", ",
+                          last ? "" : zb_wait_word(entry->why), last ? "" : " ");
+    if (length < 0 || (size_t)length >= size - used - 3) {
+      strcpy(text + used, " ..");
+      return;
+    }
+    used += (size_t)length;
+  }
+}
+
 // The simulation names device and position: here they are a row and a cell.
-static void place_error(const struct zb_program *program, const uint32_t *cell, struct zb_error *error) {
+static void place_error(const struct zb_program *program, const struct zb_run *run, const uint32_t *cell,
+                        struct zb_error *error) {
   static const char form[] = "device %d, position %zu, %n";
   int device = 0, skip = 0;
   size_t position = 0;
-  if (!error || sscanf(error->text, form, &device, &position, &skip) != 2 || skip == 0) return;
   char text[sizeof error->text];
-  snprintf(text, sizeof text, "%s", error->text + skip);
-  zb_fail(error, ZB_WRONG, "%s", text);
+  if (!error) return;
+  if (run->cycle_length > 0) {
+    describe_cycle(program, run, cell, text, sizeof text - 40);
+    device = run->cycle[0].device;
+    position = run->cycle[0].instruction - program->first[device];
+    zb_fail(error, ZB_WRONG, "it never finishes: %s", text);
+  } else if (sscanf(error->text, form, &device, &position, &skip) == 2 && skip > 0) {
+    snprintf(text, sizeof text, "%s", error->text + skip);
+    zb_fail(error, ZB_WRONG, "%s", text);
+  } else {
+    return;
+  }
   error->line = device + 1;
   error->column = (int)cell[program->first[device] + position];
 }
@@ -229,7 +260,7 @@ static enum zb_status simulate(const struct zb_torch_csv *csv, const struct zb_p
       program->first[r + 1] = count;
     }
     status = zb_program_simulate(program, channels, false, &run, error);
-    if (status == ZB_WRONG) place_error(program, cell, error);
+    if (status == ZB_WRONG) place_error(program, &run, cell, error);
   }
   free(cell);
   zb_run_free(&run);
