@@ -25,7 +25,7 @@ export CC CPPFLAGS CFLAGS LDFLAGS BUILD GLPK ZLIB CMOCKA
 
 # These targets build nothing themselves: they must work before there is anything to link, and demo and test
 # first fetch what is missing. So the parts are looked for only by the make that builds.
-OUTER = help demo test check-long asan tsan fuzz bench golden fmt fmt-check clean
+OUTER = help demo test check-long asan tsan fuzz bench golden test-torch fmt fmt-check clean
 ifneq ($(filter-out $(OUTER),$(or $(MAKECMDGOALS),all)),)
 
 $(shell CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' \
@@ -110,6 +110,10 @@ bench: ## measure everything that bench/README.md defines
 
 golden: ## rewrite the expected output of the command-line tests; read the diff
 	$(INNER) run-golden
+
+test-torch: ## PyTorch loads, validates and trains in our files, we read its own (installs two releases, 5 GB each)
+	$(INNER) all
+	@tests/torch/run.sh
 
 fmt: ## format the sources with clang-format
 	@find solver heuristic ilp runtime kernels tests bench -name '*.[ch]' 2>/dev/null | xargs -r clang-format -i
