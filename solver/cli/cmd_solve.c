@@ -8,6 +8,7 @@
 #include "solver/cli/method.h"
 #include "solver/cli/progress.h"
 #include "solver/cli/redo_bound.h"
+#include "solver/cli/start_schedule.h"
 #include "solver/cli/write_answer.h"
 #include "solver/io/file.h"
 #include "solver/model/number.h"
@@ -40,20 +41,24 @@ static enum zb_status conclude(const struct zb_options *options, const struct zb
 static enum zb_status solve(const struct zb_options *options, const struct zb_engine *engine,
                             int64_t start_ns, struct zb_answer *answer, struct zb_error *error) {
   struct zb_profile *profile = NULL, *placed = NULL;
+  struct zb_schedule *start = NULL;
   struct zb_problem problem = zb_method_problem(options, start_ns);
   struct zb_progress progress;
   enum zb_status status = zb_method_profile(options, &profile, error);
   if (status == ZB_OK) status = zb_method_place(engine, profile, options->chunks, &placed, error);
+  problem.profile = placed;
+  if (status == ZB_OK && options->start)
+    status = zb_start_schedule_read(options->start, engine, &problem, &start, error);
   if (status == ZB_OK) {
-    problem.profile = placed;
     zb_progress_start(&progress, options, start_ns, &problem);
-    status = zb_method_run(engine, &problem, NULL, answer, error);
+    status = zb_method_run(engine, &problem, start, answer, error);
     zb_progress_end(&progress);
     if (status == ZB_OK) {
       status = zb_redo_own_bound(answer, &problem.deadline, error);
       if (status != ZB_OK) zb_answer_free(answer);
     }
   }
+  zb_schedule_free(start);
   zb_profile_free(placed);
   zb_profile_free(profile);
   return status;

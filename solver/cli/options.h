@@ -67,6 +67,8 @@ enum { ZB_TORCH_FIRST_MINOR = 6 };
     "write the bound's proof tree to FILE beside the schedule")                                  \
   X(method, 0, "method", "M", TEXT, "auto", 0, 0, "", ZB_ON_SOLVE | ZB_ON_FRONTIER,              \
     "how to solve (zbsolve help lists the methods)")                                             \
+  X(start, 0, "start", "SCHEDULE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE,                            \
+    "search on from this one, e.g. an imported one")                                             \
   X(methods, 0, "methods", "A,B,..", TEXT, NULL, 0, 0, "", ZB_ON_COMPARE,                        \
     "only these methods")                                                                        \
   X(objective, 0, "objective", "O", CHOICE, "span", 0, 0, "span|makespan|period",                \
