@@ -33,10 +33,11 @@ static enum zb_status read_schedule(const char *text, size_t size, struct zb_fil
 }
 
 static const struct zb_import_format formats[] = {
-    {"torch-csv", "compute actions of torch.distributed.pipelining, one row a rank", zb_torch_read_compute},
-    {"torch-comms-csv", "the same with communication actions, proven to finish", zb_torch_read_comms},
-    {"node-list", "local_order of the zero-bubble Megatron fork, as JSON", zb_node_list_read},
-    {"schedule", "the orders of one of our own schedule files, nothing else of it", read_schedule},
+    {"torch-csv", "compute actions of torch.distributed.pipelining, one row a rank", zb_torch_read_compute,
+     false},
+    {"torch-comms-csv", "the same with communication actions, proven to finish", zb_torch_read_comms, false},
+    {"node-list", "local_order of the zero-bubble Megatron fork, as JSON", zb_node_list_read, false},
+    {"schedule", "one of our own schedule files, for another profile too", read_schedule, true},
 };
 
 int zb_import_format_count(void) { return sizeof formats / sizeof *formats; }

@@ -5,6 +5,7 @@
 #ifndef ZB_IMPORT_H
 #define ZB_IMPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "solver/io/file_orders.h"
@@ -18,6 +19,7 @@ struct zb_import_format {
   // WRONG for what the format itself forbids.
   enum zb_status (*read)(const char *text, size_t size, struct zb_file_orders *orders, struct zb_text *notes,
                          struct zb_error *error);
+  bool own; // the format of this program, which also says what a schedule costs
 };
 
 int zb_import_format_count(void);

@@ -1,6 +1,7 @@
 """Trains a small model under torch's pipeline runtime, in the orders of CSV files, and compares with no pipeline.
 
-    train.py CASES RANKS      CASES: a JSON list of {"name", "file", "format", "stages", "microbatches", "rank_of"}
+    train.py CASES RANKS      CASES: a JSON list of {"name", "file", "format", "stages", "microbatches", "rank_of"}, and
+                              "spoil": true where the pipeline is to get wrong targets
 
 Starts RANKS processes over gloo. Every case gets a fresh model of one layer a stage, runs three steps of SGD, and must
 reach the losses and parameters of the same model without a pipeline: allclose at 1e-5. Prints one line a case, and
@@ -70,6 +71,8 @@ def with_pipeline(torch, case, rank, ranks):
     optimizer = torch.optim.SGD(parameters, lr=RATE)
     losses = []
     for inputs, targets in data(torch, case["microbatches"]):
+        if case.get("spoil"):
+            targets = -targets
         optimizer.zero_grad()
         step_losses = []
         schedule.step(
