@@ -23,60 +23,132 @@ static int64_t renumber(const struct zb_profile *profile, struct zb_schedule *sc
   return changed;
 }
 
-// Stage 0's split backwards, which nobody waits for: each becomes whole where its W was, so that nothing else
-// comes later; or earlier, before the first op that would not fit beside what it keeps. Where its B was it
-// always fits, because it keeps no more than B and W did.
+// Stage 0's split backwards, which nobody waits for: each becomes whole somewhere from where its B was to
+// where its W was. Where its B was it always fits, because it keeps no more than B and W did; everywhere else
+// it is put before an op that would not fit beside what it keeps. No place is best for every order, so all
+// are tried.
+enum whole_place {
+  WHOLE_IN_GAPS, // in the first time that the device is idle for long enough, else where its W was
+  WHOLE_LATE,    // where its W was
+  WHOLE_EARLY,   // where its B was
+  WHOLE_PLACES
+};
+
 struct whole {
   const struct zb_profile *profile;
   struct zb_schedule *schedule;
+  const int64_t *start_ns; // [ops] of the schedule as it was
+  enum whole_place place;
   size_t write; // ops of the device are rewritten in place: reading is never behind
   int64_t used_bytes;
-  const int32_t *order; // [begun] microbatches by their B
-  size_t oldest, begun;
-  const int32_t *gone; // [microbatches] whether its whole backward has been put
+  int64_t clock_ns;     // when the device is through with what was put, nothing of it earlier than it was
+  size_t *order;        // [begun] positions of B, as they were
+  int32_t *microbatch;  // [begun] of them
+  size_t oldest, begun; // those before the oldest are put
+  bool *gone;           // [microbatches] whether its whole backward is put
 };
 
-static void put(struct whole *w, struct zb_op op) {
+static void put(struct whole *w, struct zb_op op, int64_t start_ns) {
   w->schedule->ops[w->write++] = op;
   w->used_bytes += zb_op_memory(w->profile, op);
+  w->clock_ns = zb_max(w->clock_ns, start_ns) + zb_op_time(w->profile, op);
+}
+
+static void put_whole(struct whole *w, int32_t microbatch, int64_t start_ns) {
+  put(w, (struct zb_op){0, microbatch, ZB_BW}, start_ns);
+  w->gone[microbatch] = true;
 }
 
 static bool waits(struct whole *w) {
-  while (w->oldest < w->begun && w->gone[w->order[w->oldest]]) w->oldest++;
+  while (w->oldest < w->begun && w->gone[w->microbatch[w->oldest]]) w->oldest++;
   return w->oldest < w->begun;
 }
 
-static bool fits(const struct whole *w, struct zb_op op, int device) {
-  return w->used_bytes + zb_max(0, zb_op_memory(w->profile, op)) <= w->profile->limit_bytes[device];
+static void put_oldest(struct whole *w) {
+  put_whole(w, w->microbatch[w->oldest], w->start_ns[w->order[w->oldest]]);
 }
 
-static int64_t make_whole(const struct zb_profile *profile, struct zb_schedule *schedule, int32_t *order,
-                          int32_t *gone) {
-  const int device = profile->device_of[0];
-  const size_t begin = schedule->first[device], end = schedule->first[device + 1];
-  struct whole w = {profile, schedule, begin, profile->static_bytes[device], order, 0, 0, gone};
-  for (size_t i = begin; i < end; i++) {
+// Whether the oldest one must, or may, come before `op`, which started at start_ns.
+static bool comes_before(const struct whole *w, struct zb_op op, int device, int64_t start_ns) {
+  if (w->used_bytes + zb_max(0, zb_op_memory(w->profile, op)) > w->profile->limit_bytes[device]) return true;
+  const int64_t ready_ns = w->start_ns[w->order[w->oldest]];
+  return w->place == WHOLE_IN_GAPS && zb_max(w->clock_ns, ready_ns) + w->profile->bw_ns[0] <= start_ns;
+}
+
+static void make_whole(struct whole *w) {
+  struct zb_schedule *schedule = w->schedule;
+  const int device = w->profile->device_of[0];
+  const size_t end = schedule->first[device + 1];
+  w->write = schedule->first[device];
+  w->used_bytes = w->profile->static_bytes[device];
+  for (size_t i = schedule->first[device]; i < end; i++) {
     const struct zb_op op = schedule->ops[i];
     if (op.stage == 0 && op.kind == ZB_B) {
-      order[w.begun++] = op.microbatch;
-      continue;
+      w->order[w->begun] = i;
+      w->microbatch[w->begun++] = op.microbatch;
+      if (w->place == WHOLE_EARLY) put_whole(w, op.microbatch, w->start_ns[i]);
+    } else if (op.stage == 0 && op.kind == ZB_W) {
+      if (!w->gone[op.microbatch]) put_whole(w, op.microbatch, w->start_ns[i] - w->profile->b_ns[0]);
+    } else {
+      while (waits(w) && comes_before(w, op, device, w->start_ns[i])) put_oldest(w);
+      put(w, op, w->start_ns[i]);
     }
-    if (op.stage == 0 && op.kind == ZB_W) {
-      if (!gone[op.microbatch]) put(&w, (struct zb_op){0, op.microbatch, ZB_BW});
-      gone[op.microbatch] = 1;
-      continue;
-    }
-    while (!fits(&w, op, device) && waits(&w)) {
-      const int32_t oldest = order[w.oldest++];
-      put(&w, (struct zb_op){0, oldest, ZB_BW});
-      gone[oldest] = 1;
-    }
-    put(&w, op);
   }
-  const size_t fewer = end - w.write, all = schedule->first[schedule->devices];
+  const size_t fewer = end - w->write, all = schedule->first[schedule->devices];
   for (size_t i = end; i < all; i++) schedule->ops[i - fewer] = schedule->ops[i];
   for (int d = device + 1; d <= schedule->devices; d++) schedule->first[d] -= fewer;
-  return (int64_t)w.begun;
+}
+
+// One place tried on a copy; *better where its cost is below *cost_ns, which it then is.
+static enum zb_status try_place(const struct zb_profile *profile, const struct zb_schedule *schedule,
+                                const struct zb_timeline *timeline, enum whole_place place,
+                                enum zb_objective objective, int64_t *count, int64_t *cost_ns,
+                                struct zb_schedule **better, struct zb_error *error) {
+  const size_t m = (size_t)profile->microbatches;
+  struct zb_timeline times = {0};
+  struct zb_schedule *copy = NULL;
+  struct whole w = {.profile = profile, .start_ns = timeline->start_ns, .place = place};
+  w.order = malloc(m * sizeof *w.order);
+  w.microbatch = malloc(m * sizeof *w.microbatch);
+  w.gone = calloc(m, sizeof *w.gone);
+  enum zb_status status = w.order && w.microbatch && w.gone ? ZB_OK : zb_fail_memory(error);
+  if (status == ZB_OK) status = zb_schedule_copy(schedule, &copy, error);
+  if (status == ZB_OK) {
+    w.schedule = copy;
+    make_whole(&w);
+    *count = (int64_t)w.begun;
+    status = zb_check_schedule(profile, copy, &times, error);
+  }
+  if (status == ZB_OK && zb_timeline_cost(&times, objective) < *cost_ns) {
+    *cost_ns = zb_timeline_cost(&times, objective);
+    zb_schedule_free(*better);
+    *better = copy;
+    copy = NULL;
+  }
+  zb_schedule_free(copy);
+  zb_timeline_free(&times);
+  free(w.order);
+  free(w.microbatch);
+  free(w.gone);
+  return status;
+}
+
+static enum zb_status make_whole_best(const struct zb_profile *profile, const struct zb_timeline *timeline,
+                                      enum zb_objective objective, int64_t *count,
+                                      struct zb_schedule **schedule, struct zb_error *error) {
+  struct zb_schedule *best = NULL;
+  int64_t cost_ns = INT64_MAX;
+  enum zb_status status = ZB_OK;
+  for (int place = 0; place < WHOLE_PLACES && status == ZB_OK; place++)
+    status = try_place(profile, *schedule, timeline, (enum whole_place)place, objective, count, &cost_ns,
+                       &best, error);
+  if (status == ZB_OK) {
+    zb_schedule_free(*schedule);
+    *schedule = best;
+  } else {
+    zb_schedule_free(best);
+  }
+  return status;
 }
 
 static bool is_pair(const struct zb_schedule *schedule, size_t i, size_t end) {
@@ -160,14 +232,14 @@ enum zb_status zb_torch_normalise(const struct zb_profile *profile, const struct
                                   struct zb_error *error) {
   struct zb_torch_changes c = {0};
   struct zb_schedule *copy = NULL;
-  const size_t m = (size_t)profile->microbatches;
-  int32_t *numbers = calloc(2 * m, sizeof *numbers);
+  int32_t *numbers = calloc((size_t)profile->microbatches, sizeof *numbers);
   enum zb_status status = numbers ? zb_schedule_copy(schedule, &copy, error) : zb_fail_memory(error);
   if (status == ZB_OK) {
     c.renumbered = renumber(profile, copy, numbers);
-    c.whole = make_whole(profile, copy, numbers, numbers + m);
     status = zb_check_schedule(profile, copy, timeline, error);
   }
+  if (status == ZB_OK) status = make_whole_best(profile, timeline, objective, &c.whole, &copy, error);
+  if (status == ZB_OK && c.whole > 0) status = zb_check_schedule(profile, copy, timeline, error);
   if (status == ZB_OK) status = merge_all(profile, objective, &copy, timeline, &c.merged, error);
   free(numbers);
   if (status != ZB_OK) {

@@ -2,7 +2,9 @@
 //
 // Three things in which that runtime differs from ours, each a change that keeps the schedule valid:
 // - losses of the last stage are found by the order of its forwards, so microbatches are renumbered by it;
-// - stage 0 has no input gradient: its B does nothing and its W the whole backward, so it gets a BW;
+// - stage 0 has no input gradient: its B does nothing and its W the whole backward, so it gets a BW, which
+// may
+//   cost time;
 // - one call for the whole backward is cheaper than two in a row, so a B right before its W becomes a BW
 // where
 //   that moves no other op and costs nothing.
