@@ -3,6 +3,7 @@
 //
 // Anytime: once there is a schedule, the deadline or the user's signal ends the round and the best so far is
 // the answer. Before there is one, the heuristics run on, for they take milliseconds.
+#include "heuristic/critical.h"
 #include "heuristic/in_flight.h"
 #include "heuristic/tuned.h"
 #include "ilp/glpk_solve.h"
@@ -89,7 +90,39 @@ static bool can_refine(const struct zb_problem *problem) {
 // long on large profiles: most of what closes does so there.
 enum { FIRST_ROUNDS = 1 };
 
-// Searches, and if they leave a gap on a chain, searches again from a tuned order.
+// Ops that exchanges on critical paths may time at most: about a minute.
+static const int64_t most_exchange_work = 1000000000;
+
+// Exchanges ops of the best schedule for a `share`-th of the time that is left.
+static enum zb_status exchange(const struct zb_problem *problem, int share, struct best *best,
+                               struct zb_error *error) {
+  struct zb_problem part = *problem;
+  struct zb_result next;
+  const int64_t now_ns = zb_clock_ns();
+  if (!has_schedule(best) || done(best) || zb_deadline_passed(&problem->deadline)) return ZB_OK;
+  if (problem->deadline.end_ns != INT64_MAX)
+    part.deadline.end_ns = now_ns + (problem->deadline.end_ns - now_ns) / share;
+  enum zb_status status = zb_critical_improve(&part, best->result.schedule, most_exchange_work / share,
+                                              best->result.bound_ns, &next, error);
+  if (status != ZB_OK) return status;
+  keep(best, &next);
+  tell(problem, "exchange", best);
+  return ZB_OK;
+}
+
+// Of the time, the share for exchanges: all of it where nothing else searches.
+enum { EXCHANGE_SHARE_CHAIN = 8, EXCHANGE_SHARE_SEARCHED = 2 };
+
+static int exchange_share(const struct zb_profile *profile) {
+  if (profile->placement == ZB_CHAIN) return EXCHANGE_SHARE_CHAIN;
+  for (int k = 0; k < zb_engine_count(); k++)
+    if (zb_engine_part_at(k) == ZB_PART_SEARCH && zb_engine_accepts(zb_engine_at(k)->need, profile))
+      return EXCHANGE_SHARE_SEARCHED;
+  return 1;
+}
+
+// Searches, and if they leave a gap on a chain, searches again from a tuned order with ops exchanged.
+// Elsewhere exchanges come first.
 static enum zb_status search_twice(const struct zb_problem *problem, const struct zb_schedule *incumbent,
                                    struct best *best, struct zb_error *error) {
   struct zb_problem first = *problem;
@@ -98,13 +131,18 @@ static enum zb_status search_twice(const struct zb_problem *problem, const struc
     first.rounds = FIRST_ROUNDS;
     first.rules_off |= ZB_RULE_BIT(ZB_RULE_PROBE);
   }
-  enum zb_status status = run_part(&first, ZB_PART_SEARCH, incumbent, best, error);
+  enum zb_status status = ZB_OK;
+  const int share = exchange_share(problem->profile);
+  if (!tunes) status = exchange(problem, share, best, error);
+  if (status == ZB_OK) status = run_part(&first, ZB_PART_SEARCH, incumbent, best, error);
   if (status != ZB_OK || !tunes || done(best) || zb_deadline_passed(&problem->deadline)) return status;
   struct zb_result tuned;
   status = zb_tuned_solve(problem, &tuned, error);
   if (status != ZB_OK) return status;
   keep(best, &tuned);
   tell(problem, "tuned", best);
+  status = exchange(problem, share, best, error);
+  if (status != ZB_OK) return status;
   return run_part(problem, ZB_PART_SEARCH, incumbent, best, error);
 }
 

@@ -13,5 +13,5 @@ for l in 1x 1.5x 0.75x 1.333333x 5000B 5KB 5KiB "0.005 MB" 0.000005GB 1MiB none;
 "$ZBSOLVE" solve profile.json --microbatches 1 --method zb-h1 -q
 "$ZBSOLVE" solve profile.json --method 1f1b-interleaved -q -o loop2.json
 "$ZBSOLVE" solve profile.json --method 1f1b-interleaved --chunks 3 -q -o loop3.json
-"$ZBSOLVE" solve profile.json --chunks 3 -q -o auto3.json
+"$ZBSOLVE" solve profile.json --chunks 3 --time-limit 1 -q -o auto3.json | cut -d" " -f1,2
 grep -h -o '"\(chunks\|placement\)": [^,]*' loop2.json loop3.json auto3.json
