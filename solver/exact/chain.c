@@ -1,7 +1,6 @@
 // chain.c - profile to ticks, and the constants of a chain that propagation needs.
 #include "solver/exact/chain.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 static int64_t common_divisor(int64_t a, int64_t b) {
@@ -28,20 +27,37 @@ static int64_t profile_tick(const struct zb_profile *profile, int64_t whole) {
   return tick > 0 ? tick : 1;
 }
 
+// Whether the stages stand on the devices in order, one on each.
+static bool is_chain(const struct zb_profile *profile) {
+  if (profile->stages != profile->devices) return false;
+  int d = 0;
+  while (d < profile->devices && profile->stage_at[d] == d) d++;
+  return d == profile->devices;
+}
+
 enum zb_status zb_chain_create(const struct zb_profile *profile, int64_t whole, struct zb_chain **result,
                                struct zb_error *error) {
-  assert(profile->stages == profile->devices);
   struct zb_chain *chain = calloc(1, sizeof *chain);
   if (!chain) return zb_fail_memory(error);
-  chain->device = calloc((size_t)profile->devices, sizeof *chain->device);
-  if (!chain->device) {
-    free(chain);
-    return zb_fail_memory(error);
-  }
   const int64_t tick = profile_tick(profile, whole);
   chain->devices = profile->devices;
   chain->microbatches = profile->microbatches;
   chain->tick_ns = tick;
+  if (!is_chain(profile)) {
+    const enum zb_status status = zb_chunked_create(profile, tick, &chain->chunked, error);
+    for (int s = 0; status == ZB_OK && s < profile->stages; s++)
+      chain->any_fused |= chain->chunked->stage[s].fused;
+    if (status == ZB_OK)
+      *result = chain;
+    else
+      free(chain);
+    return status;
+  }
+  chain->device = calloc((unsigned)profile->devices, sizeof *chain->device);
+  if (!chain->device) {
+    free(chain);
+    return zb_fail_memory(error);
+  }
   for (int d = 0; d < chain->devices; d++) {
     struct zb_chain_device *at = &chain->device[d];
     const int s = profile->stage_at[d];
@@ -77,6 +93,7 @@ enum zb_status zb_chain_create(const struct zb_profile *profile, int64_t whole, 
 void zb_chain_free(struct zb_chain *chain) {
   if (!chain) return;
   free(chain->device);
+  zb_chunked_free(chain->chunked);
   free(chain);
 }
 

@@ -1,4 +1,4 @@
-// chain.h - a profile with one stage a device, in the units the exact engine computes in.
+// chain.h - a profile in the units the exact engine computes in: the devices of a chain, or chunked.h's.
 //
 // All times are divided by their common divisor (a tick), so that targets are bisected over the costs
 // that can occur: every start of a schedule that is as early as possible is a sum of op times and delays.
@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "solver/exact/chunked.h"
 #include "solver/model/profile.h"
 #include "solver/model/status.h"
 #include "solver/model/timeline.h"
@@ -30,11 +31,12 @@ struct zb_chain_device {
 struct zb_chain {
   int devices, microbatches;
   int64_t tick_ns;                // > 0
-  struct zb_chain_device *device; // [devices]
+  struct zb_chain_device *device; // [devices]; NULL where chunked is not
+  struct zb_chunked *chunked;     // every placement but a chain; owned
   bool any_fused;
 };
 
-// `profile` must have one stage a device. A tick divides `whole` too (0: the times alone decide). Owned by
+// A tick divides `whole` too (0: the times alone decide). Owned by
 // the caller: zb_chain_free.
 enum zb_status zb_chain_create(const struct zb_profile *profile, int64_t whole, struct zb_chain **chain,
                                struct zb_error *error);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "solver/exact/grid.h"
 #include "solver/model/number.h"
 
 static const int64_t never = INT64_MAX / 4;
@@ -42,6 +43,7 @@ void zb_lattice_free(struct zb_lattice *lattice) {
   free(lattice->plane_lo);
   free(lattice->out);
   free(lattice->base);
+  zb_grid_free(lattice->grid);
   *lattice = (struct zb_lattice){0};
 }
 

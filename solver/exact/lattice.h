@@ -58,12 +58,13 @@ struct zb_lattice {
   size_t capacity;
   struct zb_row *row; // one per (nB, nF) inside the order bounds
   size_t row_capacity;
-  size_t *plane;    // [microbatches + 2] first row of each nB
-  int *plane_lo;    // [microbatches + 1] its least nF
-  int64_t *out;     // [ZB_WINDOWS * microbatches] the tightened windows
-  int64_t *base;    // [microbatches + 1] one row's work
-  int microbatches; // what the last four are sized for
-  int64_t work;     // states swept so far
+  size_t *plane;        // [microbatches + 2] first row of each nB
+  int *plane_lo;        // [microbatches + 1] its least nF
+  int64_t *out;         // [ZB_WINDOWS * microbatches] the tightened windows
+  int64_t *base;        // [microbatches + 1] one row's work
+  int microbatches;     // what the last four are sized for
+  int64_t work;         // states swept so far
+  struct zb_grid *grid; // of devices with several stages (grid.h); NULL until one is swept
 };
 void zb_lattice_free(struct zb_lattice *lattice);
 

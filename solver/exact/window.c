@@ -9,13 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "solver/exact/chunked_window.h"
+#include "solver/exact/grid.h"
 #include "solver/model/number.h"
 
 enum zb_status zb_state_open(const struct zb_chain *chain, enum zb_objective objective,
                              struct zb_lattice *lattice, struct zb_state *state, struct zb_error *error) {
   const size_t p = (size_t)chain->devices, m = (size_t)chain->microbatches;
   *state = (struct zb_state){.chain = chain, .objective = objective, .lattice = lattice};
-  state->offset_cell = p * ZB_WINDOWS * m;
+  state->stride = (chain->chunked ? zb_chunked_arrays(chain->chunked) : ZB_WINDOWS) * m;
+  state->offset_cell = p * state->stride;
   state->cells = state->offset_cell + 2 * p;
   state->cell = malloc(state->cells * sizeof *state->cell);
   state->moved = malloc(p * sizeof *state->moved);
@@ -38,6 +41,10 @@ void zb_state_reset(struct zb_state *state, int64_t target) {
   state->target = target;
   state->trail_count = 0;
   state->recording = false;
+  if (chain->chunked) {
+    zb_chunked_reset(state);
+    return;
+  }
   for (int d = 0; d < chain->devices; d++) {
     const struct zb_chain_device *device = &chain->device[d];
     zb_windows_init(device, chain->microbatches, zb_chain_horizon(chain, state->objective, d, target),
@@ -64,6 +71,10 @@ void zb_state_derive(struct zb_state *state, const struct zb_state *from, int64_
     memcpy(state->moved, from->moved, (size_t)chain->devices * sizeof *state->moved);
     return;
   }
+  if (chain->chunked) {
+    zb_chunked_lower(state, less);
+    return;
+  }
   for (int d = 0; d < chain->devices; d++) {
     state->moved[d] = true;
     if (state->objective == ZB_PERIOD) continue;
@@ -76,8 +87,7 @@ void zb_state_derive(struct zb_state *state, const struct zb_state *from, int64_
 }
 
 static size_t cell_device(const struct zb_state *state, size_t cell) {
-  return cell < state->offset_cell ? cell / (ZB_WINDOWS * (size_t)state->chain->microbatches)
-                                   : (cell - state->offset_cell) / 2;
+  return cell < state->offset_cell ? cell / state->stride : (cell - state->offset_cell) / 2;
 }
 
 void zb_state_set(struct zb_state *state, size_t cell, int64_t value) {
@@ -115,6 +125,10 @@ void zb_state_undo(struct zb_state *state, size_t mark) {
 enum zb_sweep zb_state_sweep(struct zb_state *state, int device) {
   const struct zb_chain *chain = state->chain;
   state->sweeps++;
+  if (chain->chunked) {
+    return zb_grid_sweep(state->lattice, chain->chunked, device, state->target,
+                         &state->cell[zb_state_array(state, device, 0)]);
+  }
   return zb_lattice_sweep(state->lattice, &chain->device[device], chain->microbatches,
                           zb_chain_horizon(chain, state->objective, device, state->target),
                           &state->cell[zb_state_cell(state, device, (enum zb_window)0, 0)]);
@@ -185,6 +199,7 @@ enum zb_sweep zb_state_propagate(struct zb_state *state) {
   const int p = state->chain->devices;
   bool again = true;
   if (zb_halted(state->lattice->halt)) return ZB_SWEEP_STOPPED;
+  if (state->chain->chunked) return zb_chunked_propagate(state);
   if (state->moved[0] && state->moved[p / 2] && state->moved[p - 1]) apply_all(state);
   for (int pass = 0; again; pass++) {
     again = false;

@@ -25,10 +25,11 @@ struct zb_state {
   enum zb_objective objective;
   int64_t target;     // ticks
   unsigned rules_off; // of solver/exact/rules.h
-  // Windows of device d at cell[d * ZB_WINDOWS * m]; then the offsets of device d's first start against
-  // that of device d - 1, least and most, at [offset_cell + 2d] and [offset_cell + 2d + 1].
+  // Windows of device d at cell[d * stride], ZB_WINDOWS arrays of m, or those of chunked.h; then the offsets
+  // of device d's first start against that of device d - 1, least and most, at [offset_cell + 2d] and
+  // [offset_cell + 2d + 1].
   int64_t *cell;
-  size_t cells, offset_cell;
+  size_t cells, stride, offset_cell;
   bool *moved;    // [devices] windows that changed since the device was last swept
   int refuted_by; // device of the last refutation, for learned weights
   struct zb_trail_entry *trail;
@@ -70,6 +71,10 @@ static inline size_t zb_state_offset_hi(const struct zb_state *state, int device
   return state->offset_cell + 2 * (size_t)device + 1;
 }
 void zb_state_set(struct zb_state *state, size_t cell, int64_t value);
+// First cell of an array of chunked.h.
+static inline size_t zb_state_array(const struct zb_state *state, int device, int array) {
+  return (size_t)device * state->stride + (size_t)array * (size_t)state->chain->microbatches;
+}
 void zb_state_tighten(struct zb_state *state, int device, enum zb_window window, int index, int64_t value);
 
 // Undo: everything set since the mark.
