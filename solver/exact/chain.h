@@ -46,6 +46,12 @@ void zb_chain_free(struct zb_chain *chain);
 // or for the makespan what is left of it when the first microbatch arrives.
 int64_t zb_chain_horizon(const struct zb_chain *chain, enum zb_objective objective, int d, int64_t target);
 
+// Ticks from the start of device 0 to the zero of device d's clock, at least.
+static inline int64_t zb_chain_lead(const struct zb_chain *chain, enum zb_objective objective, int d) {
+  if (!chain->chunked) return chain->device[d].lead;
+  return objective == ZB_MAKESPAN ? 0 : chain->chunked->device[d].lead;
+}
+
 // A cost in ticks, rounded up: the least target that it meets.
 static inline int64_t zb_chain_ticks(const struct zb_chain *chain, int64_t ns) {
   return ns / chain->tick_ns + (ns % chain->tick_ns != 0);

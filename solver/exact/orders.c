@@ -4,11 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "solver/exact/chunked_orders.h"
+
 enum zb_status zb_orders_create(const struct zb_chain *chain, struct zb_orders *orders,
                                 struct zb_error *error) {
   const size_t p = (size_t)chain->devices, m = (size_t)chain->microbatches;
-  *orders = (struct zb_orders){chain->devices, chain->microbatches, NULL, NULL};
-  orders->kind = calloc(p * 3 * m, sizeof *orders->kind);
+  const int stages = chain->chunked ? chain->chunked->stages / chain->devices : 1;
+  *orders = (struct zb_orders){.chunked = chain->chunked,
+                               .devices = chain->devices,
+                               .microbatches = chain->microbatches,
+                               .room = 3 * chain->microbatches * stages};
+  orders->kind = calloc(p * 3 * m * (size_t)stages, sizeof *orders->kind);
   orders->count = calloc(p, sizeof *orders->count);
   if (orders->kind && orders->count) return ZB_OK;
   zb_orders_free(orders);
@@ -22,13 +28,17 @@ void zb_orders_free(struct zb_orders *orders) {
 }
 
 void zb_orders_copy(struct zb_orders *to, const struct zb_orders *from) {
-  const size_t p = (size_t)from->devices, m = (size_t)from->microbatches;
-  memcpy(to->kind, from->kind, p * 3 * m * sizeof *to->kind);
+  const size_t p = (size_t)from->devices;
+  memcpy(to->kind, from->kind, p * (size_t)from->room * sizeof *to->kind);
   memcpy(to->count, from->count, p * sizeof *to->count);
 }
 
 void zb_orders_from_schedule(const struct zb_chain *chain, const struct zb_schedule *schedule,
                              struct zb_orders *orders) {
+  if (chain->chunked) {
+    zb_chunked_from_schedule(chain->chunked, schedule, orders);
+    return;
+  }
   for (int d = 0; d < chain->devices; d++) {
     unsigned char *word = zb_orders_word(orders, d);
     int count = 0;
@@ -52,6 +62,10 @@ static void fix(struct zb_state *state, int device, enum zb_window lo, enum zb_w
 }
 
 void zb_orders_keep(struct zb_state *state, const struct zb_orders *orders, int device, int from, int to) {
+  if (orders->chunked) {
+    zb_chunked_keep(state, orders, device, from, to);
+    return;
+  }
   const unsigned char *word = zb_orders_word(orders, device);
   int forwards = 0, backwards = 0, weights = 0;
   for (int i = 0; i < orders->count[device]; i++) {
@@ -118,7 +132,11 @@ enum zb_status zb_timer_cost(struct zb_timer *timer, enum zb_objective objective
                              struct zb_error *error) {
   zb_builder_clear(&timer->builder);
   for (int d = 0; d < orders->devices; d++) {
-    append_word(&timer->builder, timer->profile->stage_at[d], zb_orders_word(orders, d), orders->count[d]);
+    const unsigned char *word = zb_orders_word(orders, d);
+    if (orders->chunked)
+      zb_chunked_append(orders->chunked, &timer->builder, d, word, orders->count[d]);
+    else
+      append_word(&timer->builder, timer->profile->stage_at[d], word, orders->count[d]);
   }
   struct zb_schedule *schedule = NULL;
   enum zb_status status = zb_builder_finish(&timer->builder, &schedule, error);

@@ -1,7 +1,8 @@
 // orders.h - complete orders on every device, as words over F, B, W, BW, and their way to schedules.
 //
 // Microbatches are interchangeable (design.md section 2), so a device's order is a word: the k-th F (B)
-// is microbatch k's, a W takes the oldest microbatch whose backward was split and is still open.
+// is microbatch k's, a W takes the oldest microbatch whose backward was split and is still open. With several
+// stages a device the letters are those of chunked_orders.h.
 #ifndef ZB_ORDERS_H
 #define ZB_ORDERS_H
 
@@ -14,8 +15,10 @@
 #include "solver/model/timeline.h"
 
 struct zb_orders {
+  const struct zb_chunked *chunked; // of the chain, borrowed; NULL where a letter is a kind
   int devices, microbatches;
-  unsigned char *kind; // device d's word at kind[d * 3m]
+  int room;            // of a word
+  unsigned char *kind; // device d's word at kind[d * room]
   int *count;          // [devices] its length
 };
 
@@ -25,7 +28,7 @@ void zb_orders_free(struct zb_orders *orders);
 void zb_orders_copy(struct zb_orders *to, const struct zb_orders *from); // of the same chain
 
 static inline unsigned char *zb_orders_word(const struct zb_orders *orders, int device) {
-  return orders->kind + (size_t)device * 3 * (size_t)orders->microbatches;
+  return orders->kind + (size_t)device * (size_t)orders->room;
 }
 
 // A schedule's words; a BW that cannot pay here (zb_chain_device.fused) becomes B, W.

@@ -30,25 +30,21 @@ static const int64_t wide_offset = 16384;
 // Best variable of one kind; false if all are fixed.
 static bool pick_order(const struct zb_state *state, const struct zb_tree_rule *rule, const double *weight,
                        enum zb_split_kind kind, struct zb_split *split) {
-  static const struct {
-    enum zb_window lo, early;
-  } by_kind[] = {[ZB_SPLIT_X] = {ZB_X_LO, ZB_B_EARLY},
-                 [ZB_SPLIT_Y] = {ZB_Y_LO, ZB_B_EARLY},
-                 [ZB_SPLIT_Z] = {ZB_Z_LO, ZB_F_EARLY},
-                 [ZB_SPLIT_FUSED] = {ZB_FUSED_LO, ZB_B_EARLY}};
   const int m = state->chain->microbatches;
   double best = -1;
   for (int d = 0; d < state->chain->devices; d++) {
-    const int64_t *lo = &state->cell[zb_state_cell(state, d, by_kind[kind].lo, 0)], *hi = lo + m;
-    const int64_t *early = &state->cell[zb_state_cell(state, d, by_kind[kind].early, 0)];
-    for (int i = 0; i < m; i++) {
-      if (lo[i] == hi[i]) continue;
-      const double score = rule->pick == ZB_PICK_SMALLEST ? (double)(hi[i] - lo[i]) / weight[d]
-                                                          : (double)(early[i] + state->chain->device[d].lead);
-      if (best >= 0 && score >= best) continue;
-      best = score;
-      *split = (struct zb_split){kind, d, i, lo[i]};
-      if (rule->more_first) split->value = hi[i] - 1;
+    const double lead = (double)zb_chain_lead(state->chain, state->objective, d);
+    const int arrays = zb_split_arrays(state, kind, d);
+    for (int a = 0; a < arrays; a++) {
+      const struct zb_variables at = zb_split_variables(state, kind, d, a);
+      for (int i = 0; i < m; i++) {
+        if (at.lo[i] == at.hi[i]) continue;
+        const double score = rule->pick == ZB_PICK_SMALLEST ? (double)(at.hi[i] - at.lo[i]) / weight[d]
+                                                            : (double)at.early[i] + lead;
+        if (best >= 0 && score >= best) continue;
+        best = score;
+        *split = (struct zb_split){kind, d, i, rule->more_first ? at.hi[i] - 1 : at.lo[i], at.array};
+      }
     }
   }
   return best >= 0;
@@ -57,12 +53,12 @@ static bool pick_order(const struct zb_state *state, const struct zb_tree_rule *
 // Widest offset interval of more than `width` ticks.
 static bool pick_offset(const struct zb_state *state, int64_t width, struct zb_split *split) {
   int64_t widest = width;
-  for (int d = 1; d < state->chain->devices; d++) {
+  for (int d = 0; d < state->chain->devices; d++) {
     const int64_t lo = state->cell[zb_state_offset_lo(state, d)],
                   hi = state->cell[zb_state_offset_hi(state, d)];
     if (hi - lo <= widest) continue;
     widest = hi - lo;
-    *split = (struct zb_split){ZB_SPLIT_OFFSET, d, 0, lo + (hi - lo) / 2};
+    *split = (struct zb_split){ZB_SPLIT_OFFSET, d, 0, lo + (hi - lo) / 2, 0};
   }
   return widest > width;
 }
@@ -210,16 +206,21 @@ static enum zb_tree_end probe(struct search *search, const struct zb_split *spli
 // that follows is hopeless. `best` is the split whose sides both changed most.
 static enum zb_tree_end probe_all(struct search *search, struct zb_split *best) {
   struct zb_state *state = search->state;
-  const int m = state->chain->microbatches, count = state->chain->devices * m;
+  const int m = state->chain->microbatches, p = state->chain->devices;
+  int count = 0;
+  for (int d = 0; d < p; d++) count += zb_split_arrays(state, ZB_SPLIT_X, d) * m;
   double most = -1;
   for (int i = search->probe_from, quiet = 0; quiet < count; i = (i + 1) % count, quiet++) {
-    const int d = i / m, k = i % m;
+    int d = 0, a = i / m;
+    const int k = i % m;
+    for (int arrays; a >= (arrays = zb_split_arrays(state, ZB_SPLIT_X, d)); d++) a -= arrays;
+    const struct zb_variables at = zb_split_variables(state, ZB_SPLIT_X, d, a);
     size_t impact[2] = {0, 0};
     for (int side = 0; side < 2; side++) {
       for (bool refuted = true; refuted;) {
-        const int64_t lo = zb_state_get(state, d, ZB_X_LO, k), hi = zb_state_get(state, d, ZB_X_HI, k);
+        const int64_t lo = at.lo[k], hi = at.hi[k];
         if (lo == hi || (!search->thorough && hi - lo > 1)) break;
-        const struct zb_split split = {ZB_SPLIT_X, d, k, side == 0 ? lo : hi - 1};
+        const struct zb_split split = {ZB_SPLIT_X, d, k, side == 0 ? lo : hi - 1, at.array};
         if (!search->thorough && spent(search)) return ZB_TREE_CAPPED;
         const enum zb_tree_end end = probe(search, &split, side, &refuted, &impact[side]);
         if (refuted) search->probe_from = i;
@@ -227,12 +228,11 @@ static enum zb_tree_end probe_all(struct search *search, struct zb_split *best) 
         if (refuted) quiet = 0, most = -1;
       }
     }
-    const int64_t lo = zb_state_get(state, d, ZB_X_LO, k), hi = zb_state_get(state, d, ZB_X_HI, k);
-    if (lo == hi) continue;
+    if (at.lo[k] == at.hi[k]) continue;
     const double score = ((double)impact[0] + 1) * ((double)impact[1] + 1);
     if (score > most) {
       most = score;
-      *best = (struct zb_split){ZB_SPLIT_X, d, k, lo};
+      *best = (struct zb_split){ZB_SPLIT_X, d, k, at.lo[k], at.array};
     }
   }
   return most >= 0 ? ZB_TREE_OPEN : ZB_TREE_CAPPED;

@@ -4,6 +4,7 @@
 // only if the table says that the rest still fits, so it never has to turn back.
 #include "solver/exact/walk.h"
 
+#include "solver/exact/chunked_orders.h"
 #include "solver/model/number.h"
 #include "solver/model/random.h"
 
@@ -31,6 +32,7 @@ static struct step step_to(const struct zb_state *state, int64_t now, int64_t re
 
 bool zb_walk(const struct zb_state *state, int d, const struct zb_preference *preference, uint64_t *random,
              struct zb_orders *orders) {
+  if (state->chain->chunked) return zb_chunked_walk(state, d, preference, random, orders);
   const struct zb_chain_device *device = &state->chain->device[d];
   const int m = state->chain->microbatches;
   unsigned char *word = zb_orders_word(orders, d);

@@ -68,7 +68,7 @@ static enum zb_status fill_result(const struct zb_problem *problem, const struct
     }
     filled.status = filled.cost_ns == filled.bound_ns ? ZB_OPTIMAL : ZB_FEASIBLE;
   }
-  if (status == ZB_OK) status = zb_proof_print(&found->proof, chain->tick_ns, &filled.proof, error);
+  if (status == ZB_OK) status = zb_proof_print(&found->proof, chain, &filled.proof, error);
   if (status == ZB_OK) {
     *result = filled;
   } else {
@@ -80,6 +80,10 @@ static enum zb_status fill_result(const struct zb_problem *problem, const struct
 // Without the dominance rule every backward may be fused.
 static void allow_fused(struct zb_chain *chain) {
   chain->any_fused = true;
+  if (chain->chunked) {
+    zb_chunked_allow_fused(chain->chunked);
+    return;
+  }
   for (int d = 0; d < chain->devices; d++) chain->device[d].fused = true;
 }
 
@@ -103,6 +107,6 @@ static enum zb_status solve_window(const struct zb_problem *problem, const struc
 const struct zb_engine zb_engine_window = {
     .name = "window",
     .help = "bound and schedule by window propagation and complete search",
-    .need = ZB_NEED_CHAIN,
+    .need = ZB_NEED_ANY,
     .solve = solve_window,
 };
