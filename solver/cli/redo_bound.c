@@ -13,21 +13,10 @@
 #define OWN_MOST_NS ((int64_t)2000000000)
 static const size_t own_most_bytes = (size_t)1 << 19;
 
-// Several stages a device have no bound but the closed form.
-static enum zb_status only_closed_form(const struct zb_answer *answer, int64_t closed_form,
-                                       struct zb_error *error) {
-  return zb_fail(
-      error, ZB_NOT_PROVEN,
-      "holds, but its bound of %lld ns was not redone: with %d stages a device only the closed form "
-      "is, and it gives %lld ns",
-      (long long)answer->bound_ns, answer->profile->chunks, (long long)closed_form);
-}
-
 enum zb_status zb_redo_bound(const struct zb_answer *answer, const char *path, struct zb_error *error) {
   if (answer->status == ZB_INFEASIBLE) return ZB_OK;
   const int64_t closed_form = zb_bound_closed_form(answer->profile, answer->objective);
   const bool enough = answer->bound_ns <= closed_form;
-  if (answer->profile->chunks != 1) return enough ? ZB_OK : only_closed_form(answer, closed_form, error);
   if (enough && !answer->proof) return ZB_OK;
   const struct zb_deadline none = {zb_clock_ns(), INT64_MAX};
   struct zb_proof_list tree = {NULL, 0};
@@ -40,7 +29,7 @@ enum zb_status zb_redo_bound(const struct zb_answer *answer, const char *path, s
 
 enum zb_status zb_redo_own_bound(const struct zb_answer *answer, const struct zb_deadline *deadline,
                                  struct zb_error *error) {
-  if (!answer->schedule || answer->status == ZB_OVER_LIMIT || answer->profile->chunks != 1) return ZB_OK;
+  if (!answer->schedule || answer->status == ZB_OVER_LIMIT) return ZB_OK;
   if (answer->bound_ns <= zb_bound_closed_form(answer->profile, answer->objective)) return ZB_OK;
   if (answer->proof && strlen(answer->proof) > own_most_bytes) return ZB_OK;
   struct zb_deadline soon = *deadline;

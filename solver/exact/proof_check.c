@@ -47,7 +47,10 @@ static void restrict_window(struct zb_state *state, int device, enum zb_window l
 
 // Nothing meets it: an empty window.
 static void restrict_to_nothing(struct zb_state *state, int device) {
-  zb_state_tighten(state, device, ZB_X_HI, 0, -1);
+  if (state->chain->chunked)
+    zb_state_set(state, zb_state_array(state, device, zb_stage_array(0, ZB_STAGE_F_LATE)), -1);
+  else
+    zb_state_tighten(state, device, ZB_X_HI, 0, -1);
 }
 
 // The other way to say the same: A number v starts before op number k of class B does iff B number k starts
@@ -69,6 +72,56 @@ static void restrict_offset(struct zb_state *state, const struct zb_proof_item *
   if (!above && ticks < state->cell[high]) zb_state_set(state, high, ticks);
 }
 
+// With several stages a device: the pair of classes that the item speaks of, or its dual.
+
+static int class_of(const struct zb_chunked_device *device, uint8_t kind, int chunk) {
+  if (kind == ZB_CLASS_F) return zb_class_of_f(device, chunk);
+  if (kind == ZB_CLASS_B) return zb_class_of_b(device, chunk);
+  return zb_class_of_w(device, chunk == ZB_CHUNK_ALL ? 0 : chunk);
+}
+
+static void restrict_array(struct zb_state *state, int d, int array, int64_t index, int64_t value,
+                           bool above) {
+  if (index < 0 || index >= state->chain->microbatches) return;
+  const size_t lo = zb_state_array(state, d, array) + (size_t)index;
+  const size_t hi = lo + (size_t)state->chain->microbatches;
+  if (above && value + 1 > state->cell[lo]) zb_state_set(state, lo, value + 1);
+  if (!above && value < state->cell[hi]) zb_state_set(state, hi, value);
+}
+
+// A device counts its W together or apart; a split of the other kind says nothing that its windows hold.
+static bool is_counted(const struct zb_chunked_device *device, uint8_t kind, int chunk) {
+  return kind != ZB_CLASS_W || (chunk == ZB_CHUNK_ALL) == (device->weights_merged && device->chunks > 1);
+}
+
+static void restrict_chunked(struct zb_state *state, const struct zb_proof_item *item, bool above) {
+  const struct zb_chunked *chunked = state->chain->chunked;
+  const struct zb_chunked_device *device = &chunked->device[item->device];
+  const int counted = class_of(device, item->counted, item->counted_chunk);
+  if (item->kind == ZB_ITEM_FUSED) {
+    restrict_array(state, item->device, zb_stage_array(item->counted_chunk, ZB_STAGE_FUSED_LO), item->index,
+                   item->value, above);
+    return;
+  }
+  const int starting = class_of(device, item->starting, item->starting_chunk);
+  if (!is_counted(device, item->counted, item->counted_chunk) ||
+      !is_counted(device, item->starting, item->starting_chunk))
+    return;
+  if (starting < counted && item->starting != ZB_CLASS_W) {
+    restrict_array(state, item->device, zb_pair_array(device, starting, counted), item->index, item->value,
+                   above);
+    return;
+  }
+  // As restrict_dual: "at most v of A when B k starts" is "at least k + 1 of B when A v starts".
+  const bool fuses = item->starting == ZB_CLASS_W && item->counted == ZB_CLASS_B &&
+                     chunked->stage[device->stage[item->counted_chunk]].fused;
+  const int array = zb_pair_array(device, counted, starting);
+  if (above)
+    restrict_array(state, item->device, array, item->value, item->index, false);
+  else
+    restrict_array(state, item->device, array, item->value, item->index - (fuses ? 1 : 0), true);
+}
+
 static void restrict_state(struct zb_state *state, const struct zb_proof_item *item, bool above) {
   // [counted][starting]; what is not a window of the state is the dual of one.
   static const struct {
@@ -79,13 +132,20 @@ static void restrict_state(struct zb_state *state, const struct zb_proof_item *i
       [ZB_CLASS_B] = {[ZB_CLASS_F] = {ZB_X_LO, true}, [ZB_CLASS_W] = {ZB_Y_LO, true}},
       [ZB_CLASS_W] = {[ZB_CLASS_F] = {ZB_Z_LO, false}, [ZB_CLASS_B] = {ZB_Y_LO, false}},
   };
-  const int64_t most = item->kind == ZB_ITEM_FUSED ? 1 : state->chain->microbatches;
+  const struct zb_chunked *chunked = state->chain->chunked;
+  int64_t most = item->kind == ZB_ITEM_FUSED ? 1 : state->chain->microbatches;
+  if (chunked && item->kind == ZB_ITEM_COUNT)
+    most = chunked->device[item->device]
+               .class[class_of(&chunked->device[item->device], item->counted, item->counted_chunk)]
+               .count;
   if (item->kind == ZB_ITEM_OFFSET)
     restrict_offset(state, item, above);
   else if (above ? item->value >= most : item->value < 0)
     restrict_to_nothing(state, item->device);
   else if (above ? item->value < 0 : item->value >= most)
     return;
+  else if (chunked)
+    restrict_chunked(state, item, above);
   else if (item->kind == ZB_ITEM_FUSED)
     restrict_window(state, item->device, ZB_FUSED_LO, item->index, item->value, above);
   else if (windows[item->counted][item->starting].dual)

@@ -10,7 +10,7 @@
 #include "solver/model/status.h"
 #include "solver/model/timeline.h"
 
-// Does no schedule of `profile` (one stage a device) cost less than bound_ns? `tree`: NULL or empty, where
+// Does no schedule of `profile` cost less than bound_ns? `tree`: NULL or empty, where
 // propagation alone has to refute that. WRONG names the leaf that is not refuted, or says where the tree
 // breaks off or goes on too long. NOT_PROVEN: the deadline (may be NULL) came first, or memory would not do.
 enum zb_status zb_proof_check(const struct zb_profile *profile, enum zb_objective objective, int64_t bound_ns,

@@ -82,34 +82,61 @@ static enum zb_status read_comma(struct pass *pass) {
   return take(pass, ',') ? ZB_OK : fail_item(pass, "not a list of six");
 }
 
-static bool read_class(const char *word, uint8_t *class) {
+// With several stages a device a class has its stage's position before it, but for "W": those of all stages.
+static bool read_class(const struct pass *pass, const char *word, uint8_t *class, int16_t *chunk) {
   static const char *const words[ZB_CLASS_COUNT] = {"F", "B", "W"};
+  const size_t digits = strspn(word, "0123456789");
+  const int chunks = pass->profile->chunks;
+  *chunk = 0;
+  if (digits > 0) {
+    const long position = digits < 5 ? strtol(word, NULL, 10) : chunks;
+    if (chunks == 1 || position >= chunks || (digits > 1 && word[0] == '0')) return false;
+    *chunk = (int16_t)position;
+  }
   for (uint8_t k = 0; k < ZB_CLASS_COUNT; k++) {
-    if (strcmp(word, words[k]) != 0) continue;
+    if (strcmp(word + digits, words[k]) != 0) continue;
+    if (chunks > 1 && digits == 0 && k != ZB_CLASS_W) return false;
+    if (chunks > 1 && digits == 0) *chunk = ZB_CHUNK_ALL;
     *class = k;
     return true;
   }
   return false;
 }
 
+// Whether the start of a device against the one that feeds it is not known beforehand.
+static bool has_offset(const struct pass *pass, int device) {
+  const struct zb_profile *profile = pass->profile;
+  const int first = profile->stage_at[device * profile->chunks];
+  if (first == 0 || pass->objective == ZB_MAKESPAN) return false;
+  return pass->objective == ZB_PERIOD || profile->chunk_of[first - 1] != 0;
+}
+
 // What is split, by its three words.
 static enum zb_status classify(const struct pass *pass, const char *variable, const char *counted,
                                const char *starting, struct zb_proof_item *item) {
-  if (strcmp(variable, "n") == 0 && read_class(counted, &item->counted) &&
-      read_class(starting, &item->starting) && item->counted != item->starting) {
+  if (strcmp(variable, "n") == 0 && read_class(pass, counted, &item->counted, &item->counted_chunk) &&
+      read_class(pass, starting, &item->starting, &item->starting_chunk) &&
+      (item->counted != item->starting || item->counted_chunk != item->starting_chunk) &&
+      (item->starting != ZB_CLASS_W || item->counted != ZB_CLASS_W)) {
     item->kind = ZB_ITEM_COUNT;
     return ZB_OK;
   }
-  if (strcmp(variable, "fused") == 0 && strcmp(counted, "B") == 0 && !*starting) {
+  if (strcmp(variable, "fused") == 0 && read_class(pass, counted, &item->counted, &item->counted_chunk) &&
+      item->counted == ZB_CLASS_B && !*starting) {
     item->kind = ZB_ITEM_FUSED;
     return ZB_OK;
   }
   if (strcmp(variable, "offset") != 0 || *counted || *starting) return fail_item(pass, "an unknown variable");
-  if (pass->objective != ZB_PERIOD || item->device == 0)
+  if (!has_offset(pass, item->device))
     return zb_fail(pass->error, ZB_BAD_INPUT,
                    "proof[%zu]: an offset that is fixed, expected one of a period's", pass->item);
   item->kind = ZB_ITEM_OFFSET;
   return ZB_OK;
+}
+
+// W of all stages of a device are counted together.
+static int64_t most_index(const struct zb_profile *profile) {
+  return (int64_t)profile->microbatches * profile->chunks - 1;
 }
 
 // The rest of a list whose bracket is passed.
@@ -124,7 +151,7 @@ static enum zb_status read_inner(struct pass *pass, struct zb_proof_item *item) 
   if (status == ZB_OK) status = read_comma(pass);
   if (status == ZB_OK) status = read_word(pass, starting);
   if (status == ZB_OK) status = read_comma(pass);
-  if (status == ZB_OK) status = read_integer(pass, "index", 0, pass->profile->microbatches - 1, &index);
+  if (status == ZB_OK) status = read_integer(pass, "index", 0, most_index(pass->profile), &index);
   if (status == ZB_OK) status = read_comma(pass);
   if (status == ZB_OK) status = read_integer(pass, "value", -1, ZB_NUMBER_MAX, &item->value);
   if (status == ZB_OK && !take(pass, ']')) status = fail_item(pass, "not a list of six");

@@ -20,7 +20,10 @@ struct zb_proof_item {
   int64_t value;
   int32_t device, index;
   uint8_t kind, counted, starting; // enum zb_item_kind; enum zb_item_class
+  // Positions of their stages on the device; ZB_CHUNK_ALL: the W of all its stages together.
+  int16_t counted_chunk, starting_chunk;
 };
+enum { ZB_CHUNK_ALL = -1 };
 
 struct zb_proof_list {
   struct zb_proof_item *item; // owned
