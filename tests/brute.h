@@ -16,7 +16,7 @@
 #include "solver/model/schedule.h"
 #include "solver/model/timeline.h"
 
-enum { BRUTE_MAX_DEVICES = 4, BRUTE_MAX_PASSES = 64 };
+enum { BRUTE_MAX_DEVICES = 6, BRUTE_MAX_PASSES = 64 };
 
 struct brute {
   bool feasible;                // some order fits every device's limit

@@ -56,12 +56,14 @@ static void fill_starts(struct zb_chunked *chunked) {
   }
 }
 
-// All W of a device are one class where it does not matter which of them runs.
+// All W of a device are one class where it does not matter which of them runs, or how much of a BW they are.
 static bool weights_alike(const struct zb_chunked *chunked, const struct zb_chunked_device *device) {
   for (int c = 1; c < device->chunks; c++) {
     const struct zb_stage *first = &chunked->stage[device->stage[0]];
     const struct zb_stage *other = &chunked->stage[device->stage[c]];
-    if (other->w != first->w || other->w_bytes != first->w_bytes) return false;
+    if (other->w != first->w || other->w_bytes != first->w_bytes ||
+        other->backward - other->gradient != first->backward - first->gradient)
+      return false;
   }
   return true;
 }
