@@ -168,6 +168,7 @@ struct zb_chunked {
   struct zb_stage *stage;           // [stages]
   struct zb_chunked_device *device; // [devices]
   int *stage_at;                    // [stages] what device[].stage points into
+  bool fluid;                       // devices are swept under the relaxation `fluid-w`
   bool open_offsets;                // some start offset is not known even for the span
 };
 

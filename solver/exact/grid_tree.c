@@ -120,20 +120,6 @@ struct prefix {
   int64_t work, bytes; // of the ops counted so far
 };
 
-// Least nW at which a row fits, and the most that ends in time.
-static void lay_out_row(struct zb_grid_sweep *sweep, const struct prefix *prefix, struct zb_grid_entry *row) {
-  const struct zb_op_class *class = &sweep->device->class[sweep->row];
-  int64_t lo, hi;
-  bound_count(sweep, sweep->row, &lo, &hi);
-  const int64_t over =
-      sweep->device->room_bytes == ZB_NO_LIMIT ? 0 : prefix->bytes - sweep->device->room_bytes;
-  if (over > 0) lo = class->bytes == 0 ? hi + 1 : zb_max(lo, (over - class->bytes - 1) / -class->bytes);
-  if (prefix->work > prefix->late) hi = -1;
-  if (class->time > 0) hi = zb_min(hi, (prefix->late - prefix->work) / class->time);
-  *row = (struct zb_grid_entry){sweep->states, (int32_t)lo, lo <= hi ? (int32_t)(hi - lo + 1) : 0};
-  sweep->states += row->count;
-}
-
 // Least bytes that the W which could be done give back.
 static int64_t weight_bytes(const struct zb_grid_sweep *sweep) {
   const struct zb_chunked_device *device = sweep->device;
@@ -141,6 +127,34 @@ static int64_t weight_bytes(const struct zb_grid_sweep *sweep) {
   for (int c = 0; c < device->chunks; c++)
     bytes += sweep->n[c] * device->class[zb_class_of_w(device, c)].bytes;
   return bytes;
+}
+
+// Most F of a class that can fit: all F of later stages are counted, and each earlier stage has done at least
+// as many as this one.
+static int64_t most_forwards(const struct zb_grid_sweep *sweep, int depth, const struct prefix *prefix) {
+  const struct zb_chunked_device *device = sweep->device;
+  if (device->room_bytes == ZB_NO_LIMIT) return INT64_MAX;
+  int64_t each = 0;
+  for (int i = depth; i < 2 * device->chunks; i++) each += device->class[i].bytes;
+  const int64_t room = device->room_bytes - prefix->bytes - weight_bytes(sweep);
+  return room < 0 ? -1 : each > 0 ? room / each : INT64_MAX;
+}
+
+// Counts of the row's class at which it fits and the work ends in time.
+static void lay_out_row(struct zb_grid_sweep *sweep, const struct prefix *prefix, struct zb_grid_entry *row) {
+  const struct zb_op_class *class = &sweep->device->class[sweep->row];
+  int64_t lo, hi;
+  bound_count(sweep, sweep->row, &lo, &hi);
+  const int64_t over =
+      sweep->device->room_bytes == ZB_NO_LIMIT ? 0 : prefix->bytes - sweep->device->room_bytes;
+  if (class->kind == ZB_F)
+    hi = zb_min(hi, most_forwards(sweep, sweep->row, prefix));
+  else if (over > 0)
+    lo = class->bytes == 0 ? hi + 1 : zb_max(lo, (over - class->bytes - 1) / -class->bytes);
+  if (prefix->work > prefix->late) hi = -1;
+  if (class->time > 0) hi = zb_min(hi, (prefix->late - prefix->work) / class->time);
+  *row = (struct zb_grid_entry){sweep->states, (int32_t)lo, lo <= hi ? (int32_t)(hi - lo + 1) : 0};
+  sweep->states += row->count;
 }
 
 static void lay_out(struct zb_grid_sweep *sweep, int depth, size_t index, const struct prefix *prefix) {
@@ -153,16 +167,7 @@ static void lay_out(struct zb_grid_sweep *sweep, int depth, size_t index, const 
   const struct zb_op_class *class = &device->class[depth];
   int64_t lo, hi;
   bound_count(sweep, depth, &lo, &hi);
-  if (class->kind == ZB_F && device->room_bytes != ZB_NO_LIMIT) {
-    // All F of later stages are counted; each earlier stage has done at least as many as this one.
-    int64_t each = 0;
-    for (int i = depth; i < 2 * device->chunks; i++) each += device->class[i].bytes;
-    const int64_t room = device->room_bytes - prefix->bytes - weight_bytes(sweep);
-    if (room < 0)
-      hi = -1;
-    else if (each > 0)
-      hi = zb_min(hi, room / each);
-  }
+  if (class->kind == ZB_F) hi = zb_min(hi, most_forwards(sweep, depth, prefix));
   const size_t first = grid->filled[depth + 1];
   const int64_t count = lo <= hi ? hi - lo + 1 : 0;
   grid->level[depth][index] = (struct zb_grid_entry){(int64_t)first, (int32_t)lo, (int32_t)count};
@@ -288,8 +293,7 @@ void zb_grid_forget(const struct zb_grid_sweep *sweep) {
   }
 }
 
-static void widen_pair(const struct zb_grid_sweep *sweep, int starting, int counted, int k, int least,
-                       int most) {
+void zb_grid_widen(const struct zb_grid_sweep *sweep, int starting, int counted, int k, int least, int most) {
   int64_t *lo = zb_grid_out(sweep, zb_pair_array(sweep->device, starting, counted)), *hi = lo + sweep->m;
   if (least < lo[k]) lo[k] = least;
   if (most > hi[k]) hi[k] = most;
@@ -314,7 +318,7 @@ void zb_grid_note(const struct zb_grid_sweep *sweep, const struct zb_grid_step *
     hi[k] = zb_max(hi[k], step->fuses);
   }
   for (int j = step->first + 1; j < sweep->row; j++)
-    widen_pair(sweep, step->first, j, k, sweep->n[j], sweep->n[j]);
+    zb_grid_widen(sweep, step->first, j, k, sweep->n[j], sweep->n[j]);
 }
 
 int64_t zb_grid_latest(const struct zb_grid *grid, const int *counts) {

@@ -69,6 +69,8 @@ void zb_grid_forget(const struct zb_grid_sweep *sweep);
 static inline int64_t *zb_grid_out(const struct zb_grid_sweep *sweep, int array) {
   return sweep->out + (ptrdiff_t)array * sweep->m;
 }
+// The counts of one class at which op k of another starts.
+void zb_grid_widen(const struct zb_grid_sweep *sweep, int starting, int counted, int k, int least, int most);
 // Op k of the step's class: its earliest start, and the latest start and end; the counts of all classes
 // before the row's as sweep->n has them.
 void zb_grid_note(const struct zb_grid_sweep *sweep, const struct zb_grid_step *step, int k, int64_t start,

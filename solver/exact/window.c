@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "solver/exact/chunked_window.h"
+#include "solver/exact/fluid.h"
 #include "solver/exact/grid.h"
 #include "solver/model/number.h"
 
@@ -126,8 +127,9 @@ enum zb_sweep zb_state_sweep(struct zb_state *state, int device) {
   const struct zb_chain *chain = state->chain;
   state->sweeps++;
   if (chain->chunked) {
-    return zb_grid_sweep(state->lattice, chain->chunked, device, state->target,
-                         &state->cell[zb_state_array(state, device, 0)]);
+    const bool fluid = chain->chunked->fluid;
+    return (fluid ? zb_fluid_sweep : zb_grid_sweep)(state->lattice, chain->chunked, device, state->target,
+                                                    &state->cell[zb_state_array(state, device, 0)]);
   }
   return zb_lattice_sweep(state->lattice, &chain->device[device], chain->microbatches,
                           zb_chain_horizon(chain, state->objective, device, state->target),
