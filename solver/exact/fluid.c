@@ -15,31 +15,30 @@
 #include "solver/model/number.h"
 
 struct fluid {
-  struct zb_grid_sweep sweep;      // first: rows are visited through it
-  int64_t work, total, slack;      // base(all), all W, and what is left of the horizon
-  int64_t weight[ZB_MOST_CLASSES]; // [chunks] w'
-  bool may_fuse[ZB_MOST_CLASSES];  // [chunks]
-  int64_t *second;                 // I or J
+  struct zb_grid_sweep sweep;          // first: rows are visited through it
+  int64_t work, total, slack;          // base(all), all W, and what is left of the horizon
+  int64_t weight[ZB_MOST_CLASSES];     // [chunks] w'
+  bool may_fuse[ZB_MOST_CLASSES];      // [chunks]
+  int64_t *second;                     // I or J
+  int64_t *leave, *lost_after, *least; // [longest row] of the row being swept
 };
 
-// What one state of a row is, whatever the times.
+// What is alike in all states of a row, or grows evenly along it: with none of the row's own ops.
 struct place {
-  int64_t base, rest, most, least, over;
+  int64_t base, most, over;
 };
-
-static const int64_t unfit = -1;
 
 static int64_t whole_weights(int64_t lack, int64_t bytes, int64_t ticks) {
   return lack <= 0 ? 0 : (lack + bytes - 1) / bytes * ticks;
 }
 
-// least(n) of chunked.h for the counts of B in done[0 .. chunks-1]; `unfit` where it does not fit.
+// least(n) of chunked.h for the counts of B in done[0 .. chunks-1]; ZB_NEVER where it does not fit.
 static int64_t least_weights(const struct fluid *fluid, int64_t over, const int *done) {
   const struct zb_chunked_device *device = fluid->sweep.device;
   if (over <= 0) return 0;
   int64_t all = 0, least = 0;
   for (int c = 0; c < device->chunks; c++) all -= done[c] * device->class[zb_class_of_w(device, c)].bytes;
-  if (over > all) return unfit;
+  if (over > all) return ZB_NEVER;
   if (device->weights_merged)
     return whole_weights(over, -device->class[zb_class_of_w(device, 0)].bytes, fluid->weight[0]);
   for (int c = 0; c < device->chunks; c++) {
@@ -49,155 +48,236 @@ static int64_t least_weights(const struct fluid *fluid, int64_t over, const int 
   return least;
 }
 
+// least(n) of the states lo .. lo+count-1 along a row whose other counts are in sweep.n.
+static void fill_least(const struct fluid *fluid, int64_t over, int lo, int count, int64_t *least) {
+  const struct zb_grid_sweep *sweep = &fluid->sweep;
+  const int64_t each = sweep->device->class[sweep->row].bytes;
+  const bool limited = sweep->device->room_bytes != ZB_NO_LIMIT;
+  int64_t now = limited ? over + lo * each : 0;
+  for (int i = 0; i < count; i++, now += each) {
+    // Neighbours mostly need the same.
+    if (i > 0 && (now <= 0 || each == 0 || !limited)) {
+      least[i] = least[i - 1];
+      continue;
+    }
+    least[i] = limited ? least_weights(fluid, now, sweep->n) : 0;
+  }
+}
+
 static int64_t step_time(const struct fluid *fluid, int class) {
   const struct zb_op_class *at = &fluid->sweep.device->class[class];
   return at->kind == ZB_F ? at->time : fluid->sweep.chunked->stage[at->stage].gradient;
 }
 
-// The place of the row's state with no op of its own class.
-static struct place row_start(const struct fluid *fluid) {
+static struct place row_place(const struct fluid *fluid) {
   const struct zb_grid_sweep *sweep = &fluid->sweep;
   const struct zb_chunked_device *device = sweep->device;
-  struct place place = {0};
+  struct place place = {0, 0, device->room_bytes == ZB_NO_LIMIT ? 0 : -device->room_bytes};
   for (int i = 0; i < sweep->row; i++) {
-    place.base += sweep->n[i] * step_time(fluid, i);
+    place.base += sweep->n[i] * sweep->step[i].time;
     place.over += sweep->n[i] * device->class[i].bytes;
   }
   for (int c = 0; c < device->chunks; c++) place.most += sweep->n[c] * fluid->weight[c];
-  place.over -= device->room_bytes == ZB_NO_LIMIT ? 0 : device->room_bytes;
   return place;
 }
 
-// With `count` ops of the row's class done.
-static struct place place_at(const struct fluid *fluid, const struct place *start, int count) {
-  const struct zb_op_class *class = &fluid->sweep.device->class[fluid->sweep.row];
-  struct place place = *start;
-  place.base += count * class->time;
-  place.over += count * class->bytes;
-  place.rest = fluid->work - place.base;
-  const bool limited = fluid->sweep.device->room_bytes != ZB_NO_LIMIT;
-  place.least = limited ? least_weights(fluid, place.over, fluid->sweep.n) : 0;
-  return place;
+static bool is_backward(const struct fluid *fluid, const struct zb_grid_step *step) {
+  return fluid->sweep.device->class[step->first].kind == ZB_B;
 }
 
-// Where a step forward starts at the earliest, and the time lost until then.
-struct start {
-  int64_t start, lost;
-  bool possible;
-};
-
-static struct start start_from(const struct fluid *fluid, const struct zb_grid_step *step, int64_t base,
-                               int64_t most, int64_t least_after, int64_t entered, int64_t lost, int k) {
-  const bool is_b = fluid->sweep.device->class[step->first].kind == ZB_B;
-  const int64_t release = step->early[k];
-  int64_t need = least_after;
-  if (is_b && fluid->may_fuse[step->chunk]) need = zb_max(0, need - fluid->weight[step->chunk]);
-  struct start found;
-  found.lost = zb_max(lost, release - base - most);
-  found.start = zb_max(zb_max(entered, release), base + need + found.lost);
-  found.possible = found.start + step->time <= step->late[k] && found.lost <= fluid->slack;
-  return found;
+// What of least(n') may be done within the step itself.
+static int64_t own_weight(const struct fluid *fluid, const struct zb_grid_step *step) {
+  return is_backward(fluid, step) && fluid->may_fuse[step->chunk] ? fluid->weight[step->chunk] : 0;
 }
 
-static int64_t weight_of(const struct fluid *fluid, const struct zb_grid_step *step) {
-  return fluid->sweep.device->class[step->first].kind == ZB_B ? fluid->weight[step->chunk] : 0;
+static int64_t max3(int64_t a, int64_t b, int64_t c) { return zb_max(a, zb_max(b, c)); }
+
+// Pulls T and I of `count` states from those one op before.
+static void pull(int64_t *restrict entered, int64_t *restrict lost, const int64_t *restrict from_entered,
+                 const int64_t *restrict from_lost, const int64_t *restrict least, int count, int64_t base,
+                 int64_t each, int64_t most, int64_t own, int64_t release, int64_t time, int64_t late,
+                 int64_t slack) {
+  for (int i = 0; i < count; i++, base += each) {
+    const int64_t i_lost = zb_max(from_lost[i], release - base - most);
+    const int64_t need = zb_max(0, least[i] - own);
+    const int64_t end = max3(from_entered[i], release, base + need + i_lost) + time;
+    const bool possible = end <= late && i_lost <= slack;
+    entered[i] = possible && end < entered[i] ? end : entered[i];
+    lost[i] = possible && i_lost < lost[i] ? i_lost : lost[i];
+  }
 }
 
 static void forward_row(struct zb_grid_sweep *sweep, struct zb_grid_entry *row,
                         const struct zb_grid_way *way) {
   struct fluid *fluid = (struct fluid *)sweep;
-  int64_t *const entered = sweep->grid->table, *const lost = fluid->second;
+  int64_t *const table = sweep->grid->table, *const entered = table + row->at;
+  int64_t *const lost = fluid->second + row->at, *const least = fluid->least;
+  const struct zb_grid_step *own = &sweep->step[sweep->row];
   const int64_t *row_late = sweep->late_start[sweep->row];
-  const struct place start = row_start(fluid);
-  const bool origin = start.base == 0 && start.most == 0;
+  const struct place place = row_place(fluid);
+  const int count = row->count;
+  fill_least(fluid, place.over, row->lo, count, least);
+  for (int i = 0; i < count; i++) entered[i] = lost[i] = ZB_NEVER;
+  bool origin = row->lo == 0;
+  for (int c = 0; c < sweep->row && origin; c++) origin = sweep->n[c] == 0;
+  if (origin) entered[0] = lost[0] = 0;
+  for (int s = 0; s < sweep->row; s++) {
+    const struct zb_grid_step *step = &sweep->step[s];
+    const struct zb_grid_entry *from = way->other[s];
+    const int k = sweep->n[step->first] - 1;
+    if (!from || from->count == 0) continue;
+    const int lo = from->lo > row->lo ? from->lo : row->lo;
+    const int from_end = from->lo + from->count, end = row->lo + count;
+    const int64_t most = place.most - (is_backward(fluid, step) ? fluid->weight[step->chunk] : 0);
+    pull(entered + (lo - row->lo), lost + (lo - row->lo), table + from->at + (lo - from->lo),
+         fluid->second + from->at + (lo - from->lo), least + (lo - row->lo),
+         (end < from_end ? end : from_end) - lo, place.base - step->time + lo * own->time, own->time, most,
+         own_weight(fluid, step), step->early[k], step->time, step->late[k], fluid->slack);
+  }
+  // Before it ends, what is left must still fit.
+  const int64_t behind = sweep->horizon - fluid->work - fluid->total + place.most;
   int head = 0, tail = 0;
-  for (int i = 0; i < row->count; i++) {
-    const int count = row->lo + i;
-    const struct place here = place_at(fluid, &start, count);
-    int64_t best = ZB_NEVER, least_lost = ZB_NEVER;
-    bool first = origin && count == 0;
-    for (int c = 0; c < sweep->row && first; c++) first = sweep->n[c] == 0;
-    if (first) best = least_lost = 0;
-    for (int s = 0; s < sweep->steps && here.least != unfit; s++) {
-      const struct zb_grid_step *step = &sweep->step[s];
-      const struct zb_grid_entry *from = step->row_step ? row : way->other[s];
-      const int before = count - step->row_step;
-      const int k = (step->row_step ? count : sweep->n[step->first]) - 1;
-      if (!from || before < from->lo || before >= from->lo + from->count || k < 0) continue;
-      const int64_t at = from->at + (before - from->lo);
-      if (entered[at] == ZB_NEVER) continue;
-      const struct start found =
-          start_from(fluid, step, here.base - step->time, here.most - weight_of(fluid, step), here.least,
-                     entered[at], lost[at], k);
-      if (!found.possible) continue;
-      best = zb_min(best, found.start + step->time);
-      least_lost = zb_min(least_lost, found.lost);
-    }
-    if (best != ZB_NEVER) best = zb_max(best, here.base + here.least + least_lost);
-    int64_t late = zb_min(way->late, sweep->horizon - here.rest - fluid->total + here.most);
-    if (count < sweep->m) late = zb_min(late, row_late[count] - sweep->late_time[sweep->row]);
-    if (best > late) best = ZB_NEVER;
-    entered[row->at + i] = best;
-    lost[row->at + i] = least_lost;
-    tail = best == ZB_NEVER ? tail + 1 : 0;
+  for (int i = 0; i < count; i++) {
+    const int done = row->lo + i;
+    const int64_t base = place.base + done * own->time;
+    if (i > 0)
+      pull(&entered[i], &lost[i], &entered[i - 1], &lost[i - 1], &least[i], 1, base - own->time, 0,
+           place.most, 0, own->early[done - 1], own->time, own->late[done - 1], fluid->slack);
+    if (entered[i] != ZB_NEVER) entered[i] = zb_max(entered[i], base + least[i] + lost[i]);
+    int64_t late = zb_min(way->late, behind + base);
+    if (done < sweep->m) late = zb_min(late, row_late[done] - own->time);
+    if (entered[i] > late) entered[i] = lost[i] = ZB_NEVER;
+    tail = entered[i] == ZB_NEVER ? tail + 1 : 0;
     if (tail == i + 1) head = i + 1;
   }
-  if (head == row->count) tail = 0;
+  if (head == count) tail = 0;
   zb_grid_trim(row, head, tail);
+}
+
+// One step between two rows, or along one, as the backward sweep needs it.
+struct push {
+  const int64_t *entered, *lost;         // T and I before it
+  const int64_t *next_leave, *next_lost; // L and J after it
+  const int64_t *least;                  // least(n') after it
+  int64_t base, each, most, own, release, time, late;
+  int64_t tail; // S - latest end - rest(n') - total at the first state
+  bool fuses;
+};
+
+// What the surviving steps of one op have said.
+struct pushed {
+  int64_t start, last, end;
+  int from, to; // positions; none: from > to
+};
+
+static struct pushed push_all(const struct fluid *fluid, const struct push *push, int count,
+                              int64_t *restrict leave, int64_t *restrict lost_after) {
+  struct pushed found = {ZB_NEVER, ZB_DEAD, ZB_DEAD, count, -1};
+  int64_t base = push->base, tail = push->tail;
+  for (int i = 0; i < count; i++, base += push->each, tail += push->each) {
+    const int64_t before = zb_max(push->lost[i], push->release - base - push->most);
+    const int64_t need = zb_max(0, push->least[i] - push->own);
+    const int64_t start = max3(push->entered[i], push->release, base + need + before);
+    const int64_t ahead = zb_min(push->next_leave[i], push->late);
+    const int64_t after = zb_max(push->next_lost[i], tail + push->least[i]);
+    const int64_t room = base + push->most + fluid->slack - after;
+    const int64_t last = zb_min(ahead - push->time, room);
+    if (start > last || before + after > fluid->slack) continue;
+    leave[i] = zb_max(leave[i], last);
+    lost_after[i] = zb_min(lost_after[i], after);
+    const int64_t end = push->fuses ? zb_min(ahead, room + push->time + push->own) : last + push->time;
+    found.start = zb_min(found.start, start);
+    found.last = zb_max(found.last, last);
+    found.end = zb_max(found.end, end);
+    found.from = i < found.from ? i : found.from;
+    found.to = i;
+  }
+  return found;
+}
+
+static void note(const struct fluid *fluid, const struct zb_grid_step *step, int k, int from,
+                 const struct pushed *found) {
+  if (found->from > found->to) return;
+  zb_grid_note(&fluid->sweep, step, k, found->start, found->last, found->end);
+  if (!step->row_step)
+    zb_grid_widen(&fluid->sweep, step->first, fluid->sweep.row, k, from + found->from, from + found->to);
 }
 
 static void backward_row(struct zb_grid_sweep *sweep, struct zb_grid_entry *row,
                          const struct zb_grid_way *way) {
   struct fluid *fluid = (struct fluid *)sweep;
-  int64_t *const table = sweep->grid->table, *const second = fluid->second;
-  const struct place start = row_start(fluid);
-  bool complete = true;
+  int64_t *const table = sweep->grid->table, *const entered = table + row->at;
+  int64_t *const lost = fluid->second + row->at, *const leave = fluid->leave,
+                 *const after = fluid->lost_after;
+  const struct zb_grid_step *own = &sweep->step[sweep->row];
+  const struct place place = row_place(fluid);
+  const int count = row->count;
+  const int64_t end_tail = sweep->horizon - fluid->work - fluid->total;
+  bool complete = row->lo + count - 1 == sweep->m;
   for (int c = 0; c < sweep->row && complete; c++) complete = sweep->n[c] == sweep->m;
-  int head = 0, tail = 0;
-  for (int i = row->count - 1; i >= 0; i--) {
-    const int count = row->lo + i;
-    const int64_t entered = table[row->at + i], lost = second[row->at + i];
-    int64_t leave = ZB_DEAD, least_lost = ZB_NEVER;
-    if (complete && count == sweep->m) leave = sweep->horizon, least_lost = 0;
-    const struct place here = place_at(fluid, &start, count);
-    for (int s = 0; s < sweep->steps && entered != ZB_NEVER; s++) {
-      const struct zb_grid_step *step = &sweep->step[s];
-      const struct zb_grid_entry *to = step->row_step ? row : way->other[s];
-      const int after = count + step->row_step, k = step->row_step ? count : sweep->n[step->first];
-      if (!to || after < to->lo || after >= to->lo + to->count || k >= sweep->m) continue;
-      const int64_t at = to->at + (after - to->lo);
-      if (table[at] == ZB_DEAD) continue;
-      sweep->n[step->first] += 1 - step->row_step;
-      const int64_t least =
-          least_weights(fluid, here.over + sweep->device->class[step->first].bytes, sweep->n);
-      sweep->n[step->first] -= 1 - step->row_step;
-      const int64_t least_after = sweep->device->room_bytes == ZB_NO_LIMIT ? 0 : least;
-      if (least_after == unfit) continue;
-      const struct start found = start_from(fluid, step, here.base, here.most, least_after, entered, lost, k);
-      if (!found.possible) continue;
-      const int64_t late = step->late[k], ahead = zb_min(table[at], late);
-      const int64_t rest = here.rest - step->time;
-      const int64_t lost_after =
-          zb_max(second[at], sweep->horizon - late - rest - fluid->total + least_after);
-      const int64_t last = zb_min(ahead - step->time, here.base + here.most + fluid->slack - lost_after);
-      if (found.start > last || found.lost + lost_after > fluid->slack) continue;
-      leave = zb_max(leave, last);
-      least_lost = zb_min(least_lost, lost_after);
-      int64_t end = last + step->time;
-      if (weight_of(fluid, step) >= 0 && sweep->device->class[step->first].kind == ZB_B &&
-          fluid->may_fuse[step->chunk])
-        end = zb_min(ahead, here.base + step->time + here.most + fluid->weight[step->chunk] + fluid->slack -
-                                lost_after);
-      zb_grid_note(sweep, step, k, found.start, last, end);
-      if (!step->row_step) zb_grid_widen(sweep, step->first, sweep->row, k, count, count);
-    }
-    if (entered > leave || lost + least_lost > fluid->slack) leave = ZB_DEAD;
-    table[row->at + i] = leave;
-    second[row->at + i] = least_lost;
-    head = leave == ZB_DEAD ? head + 1 : 0;
-    if (head == row->count - i) tail = head;
+  for (int i = 0; i < count; i++) {
+    leave[i] = ZB_DEAD;
+    after[i] = ZB_NEVER;
   }
-  if (tail == row->count) head = 0;
+  if (complete) {
+    leave[count - 1] = sweep->horizon;
+    after[count - 1] = 0;
+  }
+  for (int s = 0; s < sweep->row; s++) {
+    const struct zb_grid_step *step = &sweep->step[s];
+    const struct zb_grid_entry *to = way->other[s];
+    if (!to || to->count == 0) continue;
+    const int lo = to->lo > row->lo ? to->lo : row->lo, to_end = to->lo + to->count, end = row->lo + count;
+    const int steps = (end < to_end ? end : to_end) - lo, k = sweep->n[step->first];
+    if (steps <= 0) continue;
+    sweep->n[step->first]++;
+    fill_least(fluid, place.over + sweep->device->class[step->first].bytes, lo, steps, fluid->least);
+    sweep->n[step->first]--;
+    const int64_t base = place.base + lo * own->time;
+    const struct push push = {.entered = entered + (lo - row->lo),
+                              .lost = lost + (lo - row->lo),
+                              .next_leave = table + to->at + (lo - to->lo),
+                              .next_lost = fluid->second + to->at + (lo - to->lo),
+                              .least = fluid->least,
+                              .base = base,
+                              .each = own->time,
+                              .most = place.most,
+                              .own = own_weight(fluid, step),
+                              .release = step->early[k],
+                              .time = step->time,
+                              .late = step->late[k],
+                              .tail = end_tail - step->late[k] + base + step->time,
+                              .fuses = is_backward(fluid, step) && fluid->may_fuse[step->chunk]};
+    const struct pushed found = push_all(fluid, &push, steps, leave + (lo - row->lo), after + (lo - row->lo));
+    note(fluid, step, k, lo, &found);
+  }
+  fill_least(fluid, place.over, row->lo, count, fluid->least);
+  int head = 0, tail = 0;
+  for (int i = count - 1; i >= 0; i--) {
+    const int k = row->lo + i;
+    if (i + 1 < count) {
+      const int64_t base = place.base + k * own->time;
+      const struct push push = {.entered = &entered[i],
+                                .lost = &lost[i],
+                                .next_leave = &entered[i + 1],
+                                .next_lost = &lost[i + 1],
+                                .least = &fluid->least[i + 1],
+                                .base = base,
+                                .most = place.most,
+                                .release = own->early[k],
+                                .time = own->time,
+                                .late = own->late[k],
+                                .tail = end_tail - own->late[k] + base + own->time};
+      const struct pushed found = push_all(fluid, &push, 1, &leave[i], &after[i]);
+      note(fluid, own, k, 0, &found);
+    }
+    if (entered[i] > leave[i] || lost[i] + after[i] > fluid->slack) leave[i] = ZB_DEAD, after[i] = ZB_NEVER;
+    entered[i] = leave[i];
+    lost[i] = after[i];
+    head = leave[i] == ZB_DEAD ? head + 1 : 0;
+    if (head == count - i) tail = head;
+  }
+  if (tail == count) head = 0;
   zb_grid_trim(row, head, tail);
 }
 
@@ -241,6 +321,9 @@ enum zb_sweep zb_fluid_sweep(struct zb_lattice *lattice, const struct zb_chunked
   const enum zb_sweep laid = zb_grid_lay_out(sweep, 2);
   if (laid != ZB_SWEEP_KEPT) return laid;
   fluid.second = sweep->grid->table + sweep->states;
+  fluid.leave = sweep->grid->base;
+  fluid.lost_after = fluid.leave + sweep->m + 1;
+  fluid.least = fluid.lost_after + sweep->m + 1;
   zb_grid_forward(sweep, forward_row);
   if (sweep->stopped) return ZB_SWEEP_STOPPED;
   zb_grid_forget(sweep);

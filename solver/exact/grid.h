@@ -27,7 +27,7 @@ struct zb_grid {
   size_t table_capacity;
   int64_t *out; // the tightened windows, arrays as in chunked.h
   size_t out_capacity;
-  int64_t *base; // one row's work
+  int64_t *base; // work of rows: three of the longest
   size_t base_capacity;
 };
 void zb_grid_free(struct zb_grid *grid);

@@ -272,7 +272,7 @@ enum zb_sweep zb_grid_lay_out(struct zb_grid_sweep *sweep, size_t numbers) {
   const size_t arrays = (size_t)zb_device_arrays(device) * (size_t)sweep->m;
   const size_t longest = (size_t)device->class[sweep->row].count + 1;
   if (!reserve(&grid->out, &grid->out_capacity, arrays) ||
-      !reserve(&grid->base, &grid->base_capacity, longest) || !add_entries(sweep, 0, 1))
+      !reserve(&grid->base, &grid->base_capacity, 3 * longest) || !add_entries(sweep, 0, 1))
     return ZB_SWEEP_MEMORY;
   grid->filled[0] = 1;
   const struct prefix nothing = {.late = sweep->horizon};
