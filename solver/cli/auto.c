@@ -39,6 +39,7 @@ static void keep(struct best *best, struct zb_result *next) {
   if (next->bound_ns > kept->bound_ns) {
     other.proof = kept->proof;
     kept->proof = next->proof;
+    kept->relaxation = next->relaxation;
     kept->bound_ns = next->bound_ns;
   }
   zb_result_free(&other);

@@ -22,7 +22,8 @@ enum zb_status zb_redo_bound(const struct zb_answer *answer, const char *path, s
   struct zb_proof_list tree = {NULL, 0};
   enum zb_status status = zb_proof_load(answer, path, &tree, error);
   if (status == ZB_OK)
-    status = zb_proof_check(answer->profile, answer->objective, answer->bound_ns, &tree, &none, error);
+    status = zb_proof_check(answer->profile, answer->objective, answer->bound_ns, &tree, answer->relaxation,
+                            &none, error);
   zb_proof_list_free(&tree);
   return status;
 }
@@ -38,7 +39,8 @@ enum zb_status zb_redo_own_bound(const struct zb_answer *answer, const struct zb
   struct zb_error why = {0};
   enum zb_status status = zb_proof_load(answer, "", &tree, &why);
   if (status == ZB_OK)
-    status = zb_proof_check(answer->profile, answer->objective, answer->bound_ns, &tree, &soon, &why);
+    status = zb_proof_check(answer->profile, answer->objective, answer->bound_ns, &tree, answer->relaxation,
+                            &soon, &why);
   zb_proof_list_free(&tree);
   if (status == ZB_OK || status == ZB_NOT_PROVEN) return ZB_OK;
   if (status == ZB_FAILED) return zb_fail(error, ZB_FAILED, "%s", why.text);

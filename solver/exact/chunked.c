@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const zb_word_fluid = "fluid-w";
+
 // Least ticks from the end of F on stage `from` to the start of F on stage `to` behind it.
 static int64_t trip_down(const struct zb_chunked *chunked, int from, int to) {
   int64_t ticks = 0;

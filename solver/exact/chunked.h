@@ -177,6 +177,9 @@ enum zb_status zb_chunked_create(const struct zb_profile *profile, int64_t tick_
                                  struct zb_chunked **chunked, struct zb_error *error);
 void zb_chunked_free(struct zb_chunked *chunked);
 
+// The word of a bound that was proven under chunked->fluid.
+extern const char *const zb_word_fluid;
+
 // Without the dominance rule every backward may be fused.
 void zb_chunked_allow_fused(struct zb_chunked *chunked);
 

@@ -5,8 +5,7 @@
 #include "solver/model/number.h"
 #include "solver/model/random.h"
 
-// Counts after a letter.
-static void count_letter(const struct zb_chunked_device *device, unsigned char letter, int *done) {
+void zb_letter_count(const struct zb_chunked_device *device, unsigned char letter, int *done) {
   const int class = zb_letter_class(letter);
   done[class]++;
   if (letter >= ZB_LETTER_FUSED) done[zb_class_of_w(device, device->class[class].chunk)]++;
@@ -53,7 +52,7 @@ void zb_chunked_keep(struct zb_state *state, const struct zb_orders *orders, int
         fix(state, d, zb_stage_array(starting->chunk, ZB_STAGE_FUSED_LO), done[class],
             word[i] >= ZB_LETTER_FUSED);
     }
-    count_letter(device, word[i], done);
+    zb_letter_count(device, word[i], done);
   }
 }
 
@@ -95,7 +94,7 @@ static void consider(const struct zb_state *state, const struct zb_chunked_devic
                      struct candidate *list, int *count) {
   int after[ZB_MOST_CLASSES];
   for (int i = 0; i < device->classes; i++) after[i] = done[i];
-  count_letter(device, letter, after);
+  zb_letter_count(device, letter, after);
   const enum zb_kind kind = letter >= ZB_LETTER_FUSED ? ZB_BW : device->class[letter].kind;
   struct candidate found = {letter, kind, zb_max(now, release), 0, 0};
   found.end = found.start + time;
@@ -139,6 +138,7 @@ static int list_candidates(const struct zb_state *state, int d, int64_t now, con
 
 bool zb_chunked_walk(const struct zb_state *state, int d, const struct zb_preference *preference,
                      uint64_t *random, struct zb_orders *orders) {
+  if (state->chain->chunked->fluid) return zb_pour_walk(state, d, preference, random, orders);
   const struct zb_chunked_device *device = &state->chain->chunked->device[d];
   unsigned char *word = zb_orders_word(orders, d);
   int done[ZB_MOST_CLASSES] = {0}, length = 0, left = 0;
@@ -162,7 +162,7 @@ bool zb_chunked_walk(const struct zb_state *state, int d, const struct zb_prefer
     }
     now = best->end;
     word[length++] = best->letter;
-    count_letter(device, best->letter, done);
+    zb_letter_count(device, best->letter, done);
     left -= best->kind == ZB_BW ? 2 : 1;
   }
   orders->count[d] = length;

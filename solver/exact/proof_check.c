@@ -264,8 +264,8 @@ static enum zb_status run(struct walk *walk, const struct zb_chain *chain) {
 }
 
 enum zb_status zb_proof_check(const struct zb_profile *profile, enum zb_objective objective, int64_t bound_ns,
-                              const struct zb_proof_list *tree, const struct zb_deadline *deadline,
-                              struct zb_error *error) {
+                              const struct zb_proof_list *tree, const char *relaxation,
+                              const struct zb_deadline *deadline, struct zb_error *error) {
   const struct zb_halt halt = {.deadline = deadline};
   struct zb_lattice lattice = {.halt = &halt, .most_states = most_states};
   struct walk walk = {.tree = tree, .target_ns = bound_ns - 1, .error = error};
@@ -273,7 +273,13 @@ enum zb_status zb_proof_check(const struct zb_profile *profile, enum zb_objectiv
   if (bound_ns <= 0) return ZB_OK; // no cost is negative
   // A period may lie between two multiples of what divides the times, so its ticks divide the target, too.
   const int64_t whole_ns = objective == ZB_PERIOD ? walk.target_ns : 0;
+  if (relaxation && strcmp(relaxation, zb_word_fluid) != 0)
+    return zb_fail(error, ZB_NOT_PROVEN, "holds, but its bound was not redone: unknown relaxation %.60s",
+                   relaxation);
   enum zb_status status = zb_chain_create(profile, whole_ns, &chain, error);
+  if (status == ZB_UNKNOWN)
+    return zb_fail(error, ZB_NOT_PROVEN, "holds, but its bound was not redone: too many stages a device");
+  if (status == ZB_OK && chain->chunked) chain->chunked->fluid = relaxation != NULL;
   if (status == ZB_OK) status = zb_state_open(chain, objective, &lattice, &walk.state, error);
   if (status == ZB_OK) status = run(&walk, chain);
   free(walk.path);

@@ -307,6 +307,7 @@ static enum zb_status start_from_span(struct search *search, const struct zb_sch
   struct zb_chain *chain = NULL;
   enum zb_status status = zb_chain_create(problem.profile, 0, &chain, error);
   if (status != ZB_OK) return status;
+  if (chain->chunked) chain->chunked->fluid = search->known.chain->chunked->fluid;
   struct zb_search_result found;
   status = zb_search_run(&problem, chain, incumbent, &found, error);
   if (status == ZB_OK) {

@@ -67,10 +67,12 @@ static bool pick_offset(const struct zb_state *state, int64_t width, struct zb_s
 static bool pick(const struct zb_state *state, const struct zb_tree_rule *rule, const double *weight,
                  struct zb_split *split) {
   if (pick_offset(state, state->target / wide_offset, split)) return true;
-  for (int kind = ZB_SPLIT_X; kind <= ZB_SPLIT_Z; kind++) {
+  // Where W is poured, nothing is gained by saying when it runs.
+  const bool fluid = state->chain->chunked && state->chain->chunked->fluid;
+  for (int kind = ZB_SPLIT_X; kind <= (fluid ? ZB_SPLIT_X : ZB_SPLIT_Z); kind++) {
     if (pick_order(state, rule, weight, (enum zb_split_kind)kind, split)) return true;
   }
-  return state->chain->any_fused && pick_order(state, rule, weight, ZB_SPLIT_FUSED, split);
+  return !fluid && state->chain->any_fused && pick_order(state, rule, weight, ZB_SPLIT_FUSED, split);
 }
 
 static bool meets_target(const struct zb_state *state, struct zb_timer *timer,
@@ -260,6 +262,7 @@ static enum zb_tree_end open_node(struct search *search) {
   if (!chosen && !pick(state, search->rule, search->weight, &split)) {
     const enum zb_tree_end end = finish(state, search->timer, search->random, search->orders);
     if (end != ZB_TREE_REFUTED) return end;
+    if (state->chain->chunked && state->chain->chunked->fluid) return ZB_TREE_CAPPED;
     // Fixed orders are exact where offsets are; only the period has offsets left to split.
     if (!pick_offset(state, 0, &split)) return close_barren(search);
   }

@@ -2,6 +2,7 @@
 #include "solver/exact/window_engine.h"
 
 #include "solver/exact/search.h"
+#include "solver/model/bound.h"
 
 // Sweeps a device may take to refute a period between two ticks: windows can close in by 1 ns a round.
 static const int64_t sharpen_sweeps = 400;
@@ -68,6 +69,7 @@ static enum zb_status fill_result(const struct zb_problem *problem, const struct
     }
     filled.status = filled.cost_ns == filled.bound_ns ? ZB_OPTIMAL : ZB_FEASIBLE;
   }
+  filled.relaxation = chain->chunked && chain->chunked->fluid ? zb_word_fluid : NULL;
   if (status == ZB_OK) status = zb_proof_print(&found->proof, chain, &filled.proof, error);
   if (status == ZB_OK) {
     *result = filled;
@@ -87,15 +89,55 @@ static void allow_fused(struct zb_chain *chain) {
   for (int d = 0; d < chain->devices; d++) chain->device[d].fused = true;
 }
 
+// Most states of a device that are worth counting W for: what that adds to the bound is seldom more than what
+// the time it takes would.
+static const size_t counted_states = (size_t)1 << 19;
+
+// Whether the states of some device are more than that even under the best cost known.
+static enum zb_status choose_relaxation(const struct zb_problem *problem, struct zb_chain *chain,
+                                        const struct zb_schedule *incumbent, struct zb_error *error) {
+  struct zb_lattice lattice = {.most_states = counted_states};
+  struct zb_state state = {0};
+  struct zb_timer timer = {0};
+  struct zb_orders orders = {0};
+  int64_t cost_ns = zb_bound_closed_form(problem->profile, problem->objective);
+  cost_ns += cost_ns / 4;
+  enum zb_status status = zb_state_open(chain, problem->objective, &lattice, &state, error);
+  if (status == ZB_OK && incumbent) {
+    status = zb_timer_open(problem->profile, &timer, error);
+    if (status == ZB_OK) status = zb_orders_create(chain, &orders, error);
+    if (status == ZB_OK) {
+      zb_orders_from_schedule(chain, incumbent, &orders);
+      status = zb_timer_cost(&timer, problem->objective, &orders, &cost_ns, NULL, error);
+    }
+    zb_orders_free(&orders);
+    zb_timer_close(&timer);
+  }
+  if (status == ZB_OK) {
+    state.most_sweeps = chain->devices;
+    zb_state_reset(&state, zb_chain_ticks(chain, cost_ns));
+    chain->chunked->fluid = zb_state_propagate(&state) == ZB_SWEEP_MEMORY;
+  }
+  zb_state_close(&state);
+  zb_lattice_free(&lattice);
+  return status;
+}
+
 static enum zb_status solve_window(const struct zb_problem *problem, const struct zb_schedule *incumbent,
                                    struct zb_result *result, struct zb_error *error) {
   if (zb_result_if_infeasible(problem, result)) return ZB_OK;
   struct zb_chain *chain = NULL;
   struct zb_search_result found;
   enum zb_status status = zb_chain_create(problem->profile, 0, &chain, error);
+  if (status == ZB_UNKNOWN) {
+    // More stages a device than are worth counting: nothing is proven.
+    *result = (struct zb_result){.status = ZB_UNKNOWN, .cost_ns = INT64_MAX};
+    return ZB_OK;
+  }
   if (status != ZB_OK) return status;
   if (problem->rules_off & ZB_RULE_BIT(ZB_RULE_DOMINANCE)) allow_fused(chain);
-  status = zb_search_run(problem, chain, incumbent, &found, error);
+  if (chain->chunked) status = choose_relaxation(problem, chain, incumbent, error);
+  if (status == ZB_OK) status = zb_search_run(problem, chain, incumbent, &found, error);
   if (status == ZB_OK) {
     status = fill_result(problem, chain, &found, result, error);
     zb_search_result_free(&found);

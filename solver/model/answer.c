@@ -102,10 +102,13 @@ enum zb_status zb_answer_from_result(const struct zb_problem *problem, const cha
   result->proof = NULL;
   a.bound_ns = zb_max(result->bound_ns, closed_form);
   enum zb_status claimed = result->status;
+  const char *relaxation = a.bound_ns > closed_form ? result->relaxation : NULL;
   zb_result_free(result);
   a.method = strdup(method);
-  enum zb_status status =
-      a.method ? zb_profile_copy(problem->profile, &a.profile, error) : zb_fail_memory(error);
+  a.relaxation = relaxation ? strdup(relaxation) : NULL;
+  enum zb_status status = a.method && (a.relaxation || !relaxation)
+                              ? zb_profile_copy(problem->profile, &a.profile, error)
+                              : zb_fail_memory(error);
   if (status == ZB_OK) status = a.schedule ? check_result(&a, claimed, error) : check_absence(&a, error);
   if (status != ZB_OK) {
     zb_answer_free(&a);

@@ -40,6 +40,7 @@ struct zb_result {
   int64_t bound_ns;             // proven for the problem's profile, 0 if the engine proved nothing
   int64_t work;                 // what it took, in the engine's own unit; only reported
   char *proof;                  // contract.md's `proof` as JSON text (owned), NULL: none is needed
+  const char *relaxation;       // word of the bound's proof (README), static; NULL: none
   struct zb_reason reason;      // for INFEASIBLE
 };
 

@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const enum zb_objective objective = size % 2 ? ZB_SPAN : ZB_PERIOD;
   enum zb_status status = zb_proof_parse(text, size, profile, objective, &list, &error);
   if (status == ZB_OK && list.count <= ITEMS_MOST) {
-    status = zb_proof_check(profile, objective, ENOUGH, &list, NULL, &error);
+    status = zb_proof_check(profile, objective, ENOUGH, &list, NULL, NULL, &error);
     if (status != ZB_WRONG) abort();
   } else if (status != ZB_OK && status != ZB_BAD_INPUT && status != ZB_WRONG) {
     abort();

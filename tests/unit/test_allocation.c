@@ -120,7 +120,7 @@ static enum zb_status check(const struct run *run, struct zb_error *error) {
   if (status == ZB_OK && answer.status != ZB_INFEASIBLE && answer.profile->chunks == 1) {
     status = zb_proof_load(&answer, output_path, &tree, error);
     if (status == ZB_OK)
-      status = zb_proof_check(answer.profile, answer.objective, answer.bound_ns, &tree, NULL, error);
+      status = zb_proof_check(answer.profile, answer.objective, answer.bound_ns, &tree, NULL, NULL, error);
   }
   zb_proof_list_free(&tree);
   zb_answer_free(&answer);

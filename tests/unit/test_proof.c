@@ -122,7 +122,7 @@ static struct zb_result solve(const struct zb_profile *p, enum zb_objective obje
 static enum zb_status check(const struct zb_profile *p, enum zb_objective objective, int64_t bound_ns,
                             const struct zb_proof_list *tree, struct zb_error *error) {
   *error = (struct zb_error){0};
-  return zb_proof_check(p, objective, bound_ns, tree, NULL, error);
+  return zb_proof_check(p, objective, bound_ns, tree, NULL, NULL, error);
 }
 
 // One split, two leaves; the leaf that the walk says is open.
@@ -213,7 +213,7 @@ static void test_shape(void **state) {
   assert_non_null(strstr(error.text, "a half missing"));
   assert_int_equal(check(p, ZB_SPAN, 0, NULL, &error), ZB_OK);
   const struct zb_deadline passed = {0, 1};
-  assert_int_equal(zb_proof_check(p, ZB_SPAN, result.bound_ns, NULL, &passed, &error), ZB_NOT_PROVEN);
+  assert_int_equal(zb_proof_check(p, ZB_SPAN, result.bound_ns, NULL, NULL, &passed, &error), ZB_NOT_PROVEN);
   zb_result_free(&result);
   zb_profile_free(p);
 }
