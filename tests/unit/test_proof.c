@@ -146,7 +146,8 @@ static void check_splits(const struct zb_profile *p, const struct zb_schedule *s
       for (uint8_t starting = 0; starting < ZB_CLASS_COUNT; starting++)
         for (uint8_t counted = 0; counted < ZB_CLASS_COUNT && is[starting]; counted++) {
           if (counted == starting) continue;
-          struct zb_proof_item split = {done[counted], d, done[starting], ZB_ITEM_COUNT, counted, starting};
+          struct zb_proof_item split = {
+              done[counted], d, done[starting], ZB_ITEM_COUNT, counted, starting, 0, 0};
           expect(open_leaf(p, cost_ns + 1, split) == 1, "device %d, position %zu: class %d when %d starts", d,
                  i - schedule->first[d], counted, starting);
           split.value--;
@@ -200,7 +201,7 @@ static void test_shape(void **state) {
   struct zb_profile *p = small_profile();
   struct zb_result result = solve(p, ZB_SPAN);
   assert_int_equal(result.status, ZB_OPTIMAL);
-  const struct zb_proof_item split = {1, 0, 1, ZB_ITEM_COUNT, ZB_CLASS_F, ZB_CLASS_B};
+  const struct zb_proof_item split = {1, 0, 1, ZB_ITEM_COUNT, ZB_CLASS_F, ZB_CLASS_B, 0, 0};
   struct zb_proof_item items[] = {split, {0}, split, {0}, {0}, {0}};
   struct zb_proof_list tree = {items, 5};
   struct zb_error error;
