@@ -260,7 +260,14 @@ static void adopt_sweep(struct zb_state *state, int d) {
   state->moved[d] = false;
 }
 
+// Large tables creep to their fixpoint in hundreds of sweeps, and the first on each device says nearly all.
+// So with poured W a propagation ends after this many a device; what it left out the next one goes on with.
+enum { FLUID_SWEEPS = 1 };
+
 enum zb_sweep zb_chunked_propagate(struct zb_state *state) {
+  const int64_t enough = state->chain->chunked->fluid
+                             ? state->sweeps + (int64_t)FLUID_SWEEPS * state->chain->devices
+                             : INT64_MAX;
   const int p = state->chain->devices;
   const bool open =
       state->objective == ZB_PERIOD || (state->objective == ZB_SPAN && state->chain->chunked->open_offsets);
@@ -274,6 +281,7 @@ enum zb_sweep zb_chunked_propagate(struct zb_state *state) {
     for (int i = 0; i < p; i++) {
       const int d = pass % 2 == 0 ? i : p - 1 - i;
       if (!state->moved[d]) continue;
+      if (state->sweeps >= enough) return ZB_SWEEP_KEPT;
       again = true;
       if (state->most_sweeps > 0 && state->sweeps >= state->most_sweeps) return ZB_SWEEP_STOPPED;
       enum zb_sweep swept = zb_state_sweep(state, d);
