@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "solver/io/chrome_trace.h"
+#include "solver/io/gantt_svg.h"
 #include "solver/io/megatron_layout.h"
 #include "solver/io/node_list.h"
 #include "solver/io/schedule_json.h"
@@ -23,6 +25,8 @@ static const struct zb_export_format formats[] = {
     {"node-list", "local_order of the zero-bubble Megatron fork, as JSON", zb_node_list_write},
     {"megatron-layout", "Megatron-LM's layout of --layers on the stages, without an order",
      zb_megatron_layout_write},
+    {"chrome-trace", "a trace for Perfetto and chrome://tracing", zb_export_chrome_trace},
+    {"svg", "a picture: ops over time, memory below, the bound as a line", zb_export_svg},
 };
 
 int zb_export_format_count(void) { return sizeof formats / sizeof *formats; }
