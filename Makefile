@@ -42,6 +42,7 @@ ABSENT := $(if $(filter yes,$(PART_GLPK)),ilp/glpk_stub.c,ilp/glpk_solve.c) \
           $(if $(filter yes,$(PART_ZLIB)),solver/io/gzip_stub.c,solver/io/gzip_zlib.c)
 LIB_SRC := $(filter-out solver/cli/main.c $(ABSENT), \
              $(wildcard $(addsuffix /*.c,solver/model solver/exact solver/program solver/io solver/cli heuristic ilp)))
+PAGES        := $(foreach file,report.html report.css report.js,$(BUILD)/gen/$(file).o)
 CHECK_SRC    := $(wildcard tests/zbcheck*.c)
 SUPPORT_SRC  := $(filter-out $(CHECK_SRC),$(wildcard tests/*.c)) \
                 $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c))
@@ -78,6 +79,7 @@ endif
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-19s %s\n", $$1, $$2}'
 	@echo 'variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 (whole commands), WERROR=1, DEPS=0 (install no packages),'
+	@echo '           CHROMIUM=1 (install a browser for the tests),'
 	@echo '           GLPK|ZLIB|CMOCKA=auto|1|0 (take it if it links, insist, leave it out)'
 
 all: $(PROGRAMS) ## build the programs (default): build/zbsolve, build/zbcheck
@@ -85,7 +87,7 @@ all: $(PROGRAMS) ## build the programs (default): build/zbsolve, build/zbcheck
 # The outer targets hand over to a make of their own, with as many jobs as there are processors.
 INNER = +@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 2))
 
-demo: ## from nothing to a solved, checked and drawn schedule in build/demo
+demo: ## from nothing to a solved, checked and drawn schedule, and a report of it, in build/demo
 	@.ci/deps demo
 	$(INNER) run-demo
 
@@ -168,7 +170,18 @@ $(call object,$(wildcard solver/exact/*.c)): OPTIMIZE = $(if $(filter -O2,$(CFLA
 $(call object,solver/cli/main.c): DEFINES = -DZB_PARTS='"$(PARTS)"'
 $(call object,solver/cli/main.c): $(BUILD)/parts.mk
 
-$(BUILD)/libzb.a: $(call object,$(LIB_SRC)) $(BUILD)/members
+# The report's page, style and script as C arrays: report.html becomes zb_report_html, with a NUL behind it.
+$(BUILD)/gen/%.c: solver/io/%
+	@mkdir -p $(@D)
+	$(Q){ echo '#include "solver/io/report_files.h"' && \
+	  echo 'const unsigned char zb_$(subst .,_,$*)[] = {' && od -An -v -tu1 $< | sed 's/[0-9][0-9]*/&,/g' && \
+	  echo '0};' && echo 'const size_t zb_$(subst .,_,$*)_size = sizeof zb_$(subst .,_,$*) - 1;'; } >$@
+
+$(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
+	$(call say,cc $<)
+	$(Q)$(CC) $(INCLUDE) $(ALL_CFLAGS) -c -o $@ $<
+
+$(BUILD)/libzb.a: $(call object,$(LIB_SRC)) $(PAGES) $(BUILD)/members
 $(BUILD)/libzbtest.a: $(call object,$(SUPPORT_SRC)) $(BUILD)/members
 $(BUILD)/%.a:
 	@rm -f $@

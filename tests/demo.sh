@@ -1,6 +1,6 @@
 #!/bin/sh
 # What `make demo` shows: one published setting solved, checked by the second program, compared with every
-# classic schedule, and drawn. Each command is printed before it runs. Run from the top of the tree.
+# classic schedule, drawn, and put into a report. Each command is printed before it runs. Run from the top of the tree.
 set -eu
 build=${BUILD:-build}
 profile=configs/table5-1.5b-p8-m24.json
@@ -16,3 +16,5 @@ step "$build/zbsolve" solve "$profile" --memory-limit 2x -o "$schedule"
 step "$build/zbcheck" "$schedule"
 step "$build/zbsolve" compare "$profile" --memory-limit 2x
 step "$build/zbsolve" show "$schedule"
+step "$build/zbsolve" export "$schedule" --to html --time-limit 12 -q -o "$build/demo/report.html"
+printf '\nthe report, for a browser: %s/demo/report.html\n' "$build"

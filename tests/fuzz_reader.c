@@ -46,7 +46,7 @@ static bool same(const struct zb_schedule *a, const struct zb_schedule *b) {
 static void check_written(const struct zb_export_format *out, const struct zb_import_format *in,
                           const struct zb_imported *imported, const struct zb_timeline *timeline) {
   struct zb_answer answer = {.profile = imported->placed, .schedule = imported->schedule};
-  struct zb_export_input input = {&answer, timeline, NEWEST_MINOR, 0};
+  struct zb_export_input input = {.answer = &answer, .timeline = timeline, .torch_minor = NEWEST_MINOR};
   struct zb_export_output first = {0}, second = {0};
   struct zb_imported once = {0}, twice = {0};
   struct zb_timeline times = {0};

@@ -8,6 +8,7 @@
 
 #include "solver/cli/answer_text.h"
 #include "solver/cli/commands.h"
+#include "solver/cli/report_data.h"
 #include "solver/io/export.h"
 #include "solver/io/file.h"
 #include "solver/io/json.h"
@@ -81,10 +82,10 @@ static enum zb_status deliver(const struct zb_options *options, const struct zb_
 
 enum zb_status zb_command_export(const struct zb_options *options, int64_t start_ns, struct zb_text *out,
                                  struct zb_error *error) {
-  (void)start_ns;
   const struct zb_export_format *format = NULL;
   struct zb_answer answer = {0};
   struct zb_timeline timeline = {0};
+  struct zb_report_data beside = {0};
   struct zb_export_output output = {0};
   enum zb_status status = find_format(options->format, &format, error);
   if (status == ZB_OK) status = zb_output_check(options, error);
@@ -97,14 +98,21 @@ enum zb_status zb_command_export(const struct zb_options *options, int64_t start
     status =
         zb_fail(error, ZB_BAD_INPUT, "an %s answer has no schedule to export", zb_status_word(answer.status));
   if (status == ZB_OK) status = zb_check_schedule(answer.profile, answer.schedule, &timeline, error);
+  if (status == ZB_OK && zb_export_shows_comparison(format) && !options->only_schedule)
+    status = zb_report_data_compute(options, &answer, start_ns, &beside, error);
   if (status == ZB_OK) {
-    const struct zb_export_input input = {&answer, &timeline, options->target + ZB_TORCH_FIRST_MINOR,
-                                          options->layers};
+    const struct zb_export_input input = {.answer = &answer,
+                                          .timeline = &timeline,
+                                          .torch_minor = options->target + ZB_TORCH_FIRST_MINOR,
+                                          .layers = options->layers,
+                                          .compare = beside.has_compare ? &beside.compare : NULL,
+                                          .frontier = beside.has_frontier ? &beside.frontier : NULL};
     status = format->write(&input, &output, error);
   }
   if (status != ZB_OK && !error->path[0]) zb_error_set_path(error, options->operand);
   if (status == ZB_OK) status = deliver(options, &output, out, error);
   zb_export_output_free(&output);
+  zb_report_data_free(&beside);
   zb_timeline_free(&timeline);
   zb_answer_free(&answer);
   return status;

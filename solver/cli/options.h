@@ -63,6 +63,8 @@ enum { ZB_TORCH_FIRST_MINOR = 6 };
     "what FILE is (listed below)")                                                               \
   X(profile, 0, "profile", "PROFILE", TEXT, NULL, 0, 0, "", ZB_ON_IMPORT,                        \
     "what its ops cost")                                                                         \
+  X(only_schedule, 0, "only-schedule", NULL, FLAG, NULL, 0, 0, "", ZB_ON_EXPORT,                 \
+    "html without the comparison and the frontier, which take time")                             \
   X(proof, 0, "proof", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE,                                \
     "write the bound's proof tree to FILE beside the schedule")                                  \
   X(method, 0, "method", "M", TEXT, "auto", 0, 0, "", ZB_ON_SOLVE | ZB_ON_FRONTIER,              \
@@ -88,7 +90,8 @@ enum { ZB_TORCH_FIRST_MINOR = 6 };
     "last limit")                                                                                \
   X(step, 0, "step", "X", MULTIPLE, "0.125x", 0, 0, "", ZB_ON_FRONTIER,                          \
     "from one limit to the next")                                                                \
-  X(time_limit_s, 0, "time-limit", "S", SECONDS, "30", 0, 10000000, "s", ZB_ON_ENGINES,          \
+  X(time_limit_s, 0, "time-limit", "S", SECONDS, "30", 0, 10000000, "s",                           \
+    ZB_ON_ENGINES | ZB_ON_EXPORT,                                                                \
     "wall-clock time from the start, 0: none")                                                   \
   X(threads, 0, "threads", "N", COUNT, "0", 0, 1024, "", ZB_ON_ENGINES,                          \
     "0: one a processor; results do not depend on it")                                           \

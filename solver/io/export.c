@@ -9,6 +9,7 @@
 #include "solver/io/gantt_svg.h"
 #include "solver/io/megatron_layout.h"
 #include "solver/io/node_list.h"
+#include "solver/io/report_html.h"
 #include "solver/io/schedule_json.h"
 #include "solver/io/torch_write.h"
 
@@ -27,11 +28,16 @@ static const struct zb_export_format formats[] = {
      zb_megatron_layout_write},
     {"chrome-trace", "a trace for Perfetto and chrome://tracing", zb_export_chrome_trace},
     {"svg", "a picture: ops over time, memory below, the bound as a line", zb_export_svg},
+    {"html", "one page with everything: chart, devices, comparison, frontier", zb_export_html},
 };
 
 int zb_export_format_count(void) { return sizeof formats / sizeof *formats; }
 
 const struct zb_export_format *zb_export_format_at(int index) { return &formats[index]; }
+
+bool zb_export_shows_comparison(const struct zb_export_format *format) {
+  return format->write == zb_export_html;
+}
 
 void zb_export_set(struct zb_export_output *output, const char *framework, const char *key,
                    const char *format, ...) {

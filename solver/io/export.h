@@ -8,6 +8,7 @@
 
 #include "solver/io/text.h"
 #include "solver/model/answer.h"
+#include "solver/model/report.h"
 #include "solver/model/status.h"
 #include "solver/model/timeline.h"
 
@@ -17,6 +18,8 @@ struct zb_export_input {
   const struct zb_timeline *timeline; // of that schedule, complete, period included
   int torch_minor;                    // the release of torch to write for: 2.torch_minor
   int64_t layers;                     // of the model, 0: not said
+  const struct zb_compare *compare;   // of its profile, for formats that show it; NULL: there is none
+  const struct zb_frontier *frontier; // likewise
 };
 
 // A setting of a framework without which the file does not run as meant.
@@ -43,6 +46,9 @@ struct zb_export_format {
 
 int zb_export_format_count(void);
 const struct zb_export_format *zb_export_format_at(int index);
+
+// Whether the format shows a comparison and a frontier, so that they are worth computing.
+bool zb_export_shows_comparison(const struct zb_export_format *format);
 
 // Appends a setting; value as printf would print it.
 void zb_export_set(struct zb_export_output *output, const char *framework, const char *key,

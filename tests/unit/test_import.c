@@ -66,7 +66,7 @@ static enum zb_status write(const struct instance *made, const struct zb_schedul
                             struct zb_export_output *output, struct zb_error *error) {
   struct zb_answer answer = made->answer;
   answer.schedule = (struct zb_schedule *)(uintptr_t)schedule;
-  const struct zb_export_input input = {&answer, timeline, minor, 0};
+  const struct zb_export_input input = {.answer = &answer, .timeline = timeline, .torch_minor = minor};
   return format_out(format)->write(&input, output, error);
 }
 

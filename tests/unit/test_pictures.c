@@ -6,6 +6,7 @@
 #include "solver/io/chrome_trace.h"
 #include "solver/io/gantt_svg.h"
 #include "solver/io/json.h"
+#include "solver/io/report_html.h"
 #include "solver/model/check.h"
 #include "tests/instances.h"
 #include "tests/unit/unit.h"
@@ -133,18 +134,48 @@ static void check_svg(const char *text) {
   assert_int_equal(depth, 0);
 }
 
+// Every slot is filled, and the chart's numbers are the schedule's.
+static void check_html(const struct scene *s, const char *text) {
+  static const char open[] = "<script type=\"application/json\" id=\"data\">";
+  struct zb_json *root = NULL;
+  struct zb_error error = {0};
+  assert_null(strstr(text, "{{"));
+  const char *data = strstr(text, open), *end = data ? strstr(data, "</script>") : NULL;
+  assert_non_null(end);
+  data += sizeof open - 1;
+  expect(zb_json_parse(data, (size_t)(end - data), ZB_JSON_INTEGERS, &root, &error) == ZB_OK, "%d:%d: %s",
+         error.line, error.column, error.text);
+  size_t ops = 0, place = 0;
+  for (const struct zb_json *device = zb_json_first(zb_json_member(root, "devices")); device;
+       device = zb_json_next(device)) {
+    ops += zb_json_count(zb_json_member(device, "ops"));
+    for (const struct zb_json *start = zb_json_first(zb_json_member(device, "start")); start;
+         start = zb_json_next(start)) {
+      int64_t ns = -1;
+      assert_int_equal(zb_json_scaled(start, 1, &ns), ZB_DECIMAL_OK);
+      assert_int_equal(ns, s->timeline.start_ns[place++]);
+    }
+  }
+  assert_int_equal(ops, s->timeline.ops);
+  assert_int_equal(place, s->timeline.ops);
+  zb_json_free(root);
+}
+
 static void test_random_schedules(void **state) {
   (void)state;
   struct generate_random random = {SEED};
   for (int index = 0; index < INSTANCES; index++) {
     struct scene s = draw_scene(&random, index);
     const struct zb_export_input input = {.answer = &s.answer, .timeline = &s.timeline};
-    struct zb_export_output trace = {0}, svg = {0};
+    struct zb_export_output trace = {0}, svg = {0}, html = {0};
     struct zb_error error = {0};
     assert_int_equal(zb_export_chrome_trace(&input, &trace, &error), ZB_OK);
     check_trace(&s, trace.text.data, trace.text.size);
     assert_int_equal(zb_export_svg(&input, &svg, &error), ZB_OK);
     check_svg(svg.text.data);
+    assert_int_equal(zb_export_html(&input, &html, &error), ZB_OK);
+    check_html(&s, html.text.data);
+    zb_export_output_free(&html);
     zb_export_output_free(&trace);
     zb_export_output_free(&svg);
     release(&s);
