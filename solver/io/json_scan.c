@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "solver/io/text_place.h"
 #include "solver/model/number.h"
 
 enum {
@@ -24,6 +25,12 @@ struct scanner {
   size_t size, at;
   enum zb_json_literals literals;
   struct zb_error *error;
+  enum zb_status (*visit)(void *context, const struct zb_json_visit *visit,
+                          struct zb_error *error); // or NULL
+  void *context;
+  enum zb_status status; // of the visit that failed
+  const char *key;       // of the value that comes next, NULL in a list
+  size_t key_size;
 };
 
 static int peek(const struct scanner *s) { return s->at < s->size ? (unsigned char)s->text[s->at] : -1; }
@@ -37,19 +44,7 @@ static bool is_word(int c) {
 
 // Puts the place `at` into an error that zb_fail has filled.
 static bool locate(const struct scanner *s, size_t at) {
-  if (!s->error) return false;
-  int line = 1, column = 1;
-  for (size_t i = 0; i < at; i++) {
-    unsigned char c = (unsigned char)s->text[i];
-    if (c == '\n') {
-      line++;
-      column = 1;
-    } else if ((c & 0xC0) != 0x80) {
-      column++;
-    }
-  }
-  s->error->line = line;
-  s->error->column = column;
+  zb_text_locate(s->text, at, s->error);
   return false;
 }
 
@@ -219,6 +214,16 @@ static bool is_wide_integer(const char *literal, size_t length, const struct lit
   return value <= ZB_NUMBER_MAX;
 }
 
+// Tells of what begins at `at`; false where nobody wants more.
+static bool tell(struct scanner *s, enum zb_json_visited what, int depth, size_t at, size_t size,
+                 bool is_string) {
+  if (!s->visit) return true;
+  if (what == ZB_JSON_CLOSE) s->key = NULL; // of a child
+  const struct zb_json_visit visit = {what, depth, s->key, s->key_size, s->text + at, size, is_string};
+  s->status = s->visit(s->context, &visit, s->error);
+  return s->status == ZB_OK || locate(s, at);
+}
+
 // true, false, null or a number: a run of letters, digits and signs.
 static bool scan_literal(struct scanner *s) {
   const char *literal = s->text + s->at;
@@ -248,7 +253,7 @@ static bool scan_literal(struct scanner *s) {
   else if (shape.digits > 0 && shape.exponent < -EXPONENT_MOST)
     zb_fail(s->error, ZB_BAD_INPUT, "%.*s%s is out of range, expected 0 or a number that is not so small",
             shown, literal, cut);
-  else if (shape.digits > SIGNIFICANT_DIGITS &&
+  else if (shape.digits > SIGNIFICANT_DIGITS && s->literals != ZB_JSON_MEASURED &&
            !(s->literals == ZB_JSON_INTEGERS && is_wide_integer(literal, length, &shape)))
     zb_fail(s->error, ZB_BAD_INPUT, "%.*s%s has %d significant digits, expected at most %d", shown, literal,
             cut, shape.digits, SIGNIFICANT_DIGITS);
@@ -263,7 +268,9 @@ static bool scan_value(struct scanner *s, int depth);
 
 static bool scan_key(struct scanner *s, const char *expected) {
   if (peek(s) != '"') return fail_expected(s, expected);
+  s->key = s->text + s->at + 1;
   if (!scan_string(s)) return false;
+  s->key_size = (size_t)(s->text + s->at - 1 - s->key);
   skip_blanks(s);
   if (peek(s) != ':') return fail_expected(s, "':' after the key");
   s->at++;
@@ -281,6 +288,8 @@ static bool scan_children(struct scanner *s, bool object, int depth) {
   }
   for (bool first = true;; first = false) {
     skip_blanks(s);
+    s->key = NULL;
+    s->key_size = 0;
     if (object && !scan_key(s, first ? "a key in double quotes or '}'" : "a key in double quotes"))
       return false;
     if (!scan_value(s, depth)) return false;
@@ -295,35 +304,52 @@ static bool scan_children(struct scanner *s, bool object, int depth) {
 static bool scan_value(struct scanner *s, int depth) {
   skip_blanks(s);
   int c = peek(s);
-  if (c == '"') return scan_string(s);
+  const size_t at = s->at;
+  if (c == '"') return scan_string(s) && tell(s, ZB_JSON_SCALAR, depth, at + 1, s->at - at - 2, true);
   if (c == '{' || c == '[') {
     if (depth == ZB_JSON_DEPTH) {
       zb_fail(s->error, ZB_BAD_INPUT, "nested too deep, expected at most %d levels", ZB_JSON_DEPTH);
       return locate(s, s->at);
     }
-    return scan_children(s, c == '{', depth + 1);
+    return tell(s, ZB_JSON_OPEN, depth, at, 1, false) && scan_children(s, c == '{', depth + 1) &&
+           tell(s, ZB_JSON_CLOSE, depth, s->at - 1, 1, false);
   }
-  if (is_word(c)) return scan_literal(s);
+  if (is_word(c)) return scan_literal(s) && tell(s, ZB_JSON_SCALAR, depth, at, s->at - at, false);
   return fail_expected(s, "a value");
+}
+
+static enum zb_status scan(struct scanner *s) {
+  skip_blanks(s);
+  bool holds;
+  if (s->size == 0) {
+    zb_fail(s->error, ZB_BAD_INPUT, "the file is empty, expected a JSON object");
+    holds = locate(s, 0);
+  } else if (s->size >= 3 && memcmp(s->text, "\xEF\xBB\xBF", 3) == 0) {
+    zb_fail(s->error, ZB_BAD_INPUT, "found a byte order mark, expected UTF-8 without one");
+    holds = locate(s, 0);
+  } else {
+    holds = scan_value(s, 0);
+    if (holds) {
+      skip_blanks(s);
+      holds = s->at == s->size || fail_expected(s, "nothing more after the value");
+    }
+  }
+  if (holds) return ZB_OK;
+  return s->status != ZB_OK ? s->status : ZB_BAD_INPUT;
 }
 
 enum zb_status zb_json_scan(const char *text, size_t size, enum zb_json_literals literals,
                             struct zb_error *error) {
-  struct scanner s = {text, size, 0, literals, error};
-  skip_blanks(&s);
-  bool holds;
-  if (size == 0) {
-    zb_fail(error, ZB_BAD_INPUT, "the file is empty, expected a JSON object");
-    holds = locate(&s, 0);
-  } else if (size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
-    zb_fail(error, ZB_BAD_INPUT, "found a byte order mark, expected UTF-8 without one");
-    holds = locate(&s, 0);
-  } else {
-    holds = scan_value(&s, 0);
-    if (holds) {
-      skip_blanks(&s);
-      holds = s.at == s.size || fail_expected(&s, "nothing more after the value");
-    }
-  }
-  return holds ? ZB_OK : ZB_BAD_INPUT;
+  struct scanner s = {.text = text, .size = size, .literals = literals, .error = error};
+  return scan(&s);
+}
+
+enum zb_status zb_json_walk(const char *text, size_t size, enum zb_json_literals literals,
+                            enum zb_status (*visit)(void *context, const struct zb_json_visit *visit,
+                                                    struct zb_error *error),
+                            void *context, struct zb_error *error) {
+  struct scanner s = {.text = text, .size = size, .literals = literals, .error = error};
+  s.visit = visit;
+  s.context = context;
+  return scan(&s);
 }
