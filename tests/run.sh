@@ -14,13 +14,15 @@
 #                  or what NAME.code says, and leaves no schedule
 #   import/NAME    `zbsolve import` refuses tests/parse/import/NAME (.csv: torch-csv, .comms.csv: torch-comms-csv, .json:
 #                  node-list) with the one line of its .err and exit code 2, or what its .code says
+#   profile/NAME   `zbsolve profile` refuses tests/parse/profile/NAME (trace-*: torch-trace, zblog-*: zb-log, timers-*:
+#                  megatron-timers, csv-*: csv) with the one line of its .err and exit code 2
 #   schedule/NAME  `zbsolve check` on tests/parse/schedule/NAME.json: NAME.out, NAME.err, NAME.code (default 2);
 #                  zbcheck ends with the same code
 #   program/NAME   `zbsolve check` on tests/parse/program/NAME.json: NAME.out, NAME.err, NAME.code (default 2)
 #
 # Tests find ZBSOLVE, ZBCHECK, CONFIGS (the name `configs`, so that messages carry no path of the machine) and
 # SCRATCH (a directory of their own), both programs on PATH, and ZB_LONG=1 in a long run. `golden` rewrites the
-# expected files of cli, bugs, parse, import, schedule and program instead of comparing.
+# expected files of cli, bugs, parse, import, profile, schedule and program instead of comparing.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 top=$PWD
@@ -199,6 +201,26 @@ import() { # NAME
   settle "tests/parse/import/$1" 2
 }
 
+profile() { # NAME
+  local format
+  case $1 in trace-*) format=torch-trace ;; zblog-*) format=zb-log ;; timers-*) format=megatron-timers ;; *) format=csv ;; esac
+  mkdir -p "$scratch/got"
+  (cd tests/parse/profile && timeout "$limit_s" "$ZBSOLVE" profile "$1" --from $format --microbatches 4 -q \
+    -o "$scratch/answer.json") >"$scratch/got/out" 2>"$scratch/got/err" </dev/null
+  echo $? >"$scratch/got/code"
+  if [ -e "$scratch/answer.json" ]; then fail_text "a profile was written"; return; fi
+  if [ "$(wc -l <"$scratch/got/err")" != 1 ]; then
+    echo "(expected one line)" >>"$scratch/got/err"
+    fail 0 1 0 "$scratch/got/err"
+    return
+  fi
+  if [ "${1%.gz}" != "$1" ] && ! "$ZBSOLVE" --version | grep -q 'zlib yes'; then
+    if grep -q 'this build cannot read' "$scratch/got/err"; then pass; else fail 0 1 0 "$scratch/got/err"; fi
+    return
+  fi
+  settle "tests/parse/profile/$1" 2
+}
+
 schedule() { # NAME
   local code
   mkdir -p "$scratch/got"
@@ -235,6 +257,7 @@ one() { # TEST
     cli/* | bugs/*) script "tests/$test" ;;
     parse/*) parse "${test#parse/}" ;;
     import/*) import "${test#import/}" ;;
+    profile/*) profile "${test#profile/}" ;;
     schedule/*) schedule "${test#schedule/}" ;;
     program/*) program "${test#program/}" ;;
     *.sh) driver "tests/$test" ;;
@@ -262,6 +285,9 @@ list() { # MODE: the names of the tests, slowest kinds first
   done
   for file in tests/parse/*.json; do echo "parse/$(basename "$file" .json)"; done
   for file in tests/parse/import/*.csv tests/parse/import/*.json; do echo "import/$(basename "$file")"; done
+  for file in tests/parse/profile/*; do
+    case $file in *.err | *.code | *.out) ;; *) echo "profile/$(basename "$file")" ;; esac
+  done
   for file in tests/parse/schedule/*.json; do echo "schedule/$(basename "$file" .json)"; done
   for file in tests/parse/program/*.json; do echo "program/$(basename "$file" .json)"; done
 }

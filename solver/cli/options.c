@@ -13,6 +13,7 @@
 #include "solver/cli/engines.h"
 #include "solver/io/export.h"
 #include "solver/io/import.h"
+#include "solver/io/measured_formats.h"
 #include "solver/model/number.h"
 
 enum type { FLAG, TEXT, COUNT, CHOICE, SECONDS, MULTIPLE, LIMIT };
@@ -260,16 +261,25 @@ static enum zb_status read_mention(enum zb_command command, const char *text, st
   return ZB_OK;
 }
 
+static enum zb_status add_operand(const char *text, struct zb_options *options, struct zb_error *error) {
+  const char *operand = commands[options->command].operand;
+  const int most = strstr(operand, "..") ? ZB_OPERANDS : 1;
+  if (options->operand_count == most && most == 1)
+    return zb_fail(error, ZB_BAD_INPUT, "one %s at a time: \"%s\" is a second one", operand, text);
+  if (options->operand_count == most) return zb_fail(error, ZB_BAD_INPUT, "at most %d of %s", most, operand);
+  if (options->operand_count == 0) options->operand = text;
+  options->operands[options->operand_count++] = text;
+  return ZB_OK;
+}
+
 static enum zb_status read_arguments(int count, char **arguments, struct zb_options *options, bool *seen,
                                      struct zb_error *error) {
   bool options_end = false;
   for (int k = 0; k < count; k++) {
     const char *text = arguments[k];
     if (options_end || text[0] != '-' || !text[1]) {
-      if (options->operand)
-        return zb_fail(error, ZB_BAD_INPUT, "one %s at a time: \"%s\" is a second one",
-                       commands[options->command].operand, text);
-      options->operand = text;
+      enum zb_status status = add_operand(text, options, error);
+      if (status != ZB_OK) return status;
       continue;
     }
     if (strcmp(text, "--") == 0) {
@@ -384,5 +394,11 @@ void zb_help_print_command(enum zb_command command, struct zb_text *out) {
     for (int k = 0; k < zb_import_format_count(); k++)
       zb_text_print(out, "  %-*s%s\n", HELP_COLUMN, zb_import_format_at(k)->name,
                     zb_import_format_at(k)->help);
+  }
+  if (command == ZB_COMMAND_PROFILE) {
+    zb_text_put(out, "\nFormats, known by their text where --from does not say:\n");
+    for (int k = 0; k < zb_measured_format_count(); k++)
+      zb_text_print(out, "  %-*s%s\n", HELP_COLUMN, zb_measured_format_at(k)->name,
+                    zb_measured_format_at(k)->help);
   }
 }

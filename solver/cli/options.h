@@ -11,7 +11,8 @@
 #include "solver/io/text.h"
 #include "solver/model/status.h"
 
-// Command, the operand it takes, what it is for. Every command has a function zb_command_NAME.
+// Command, the operand it takes (".." at its end: up to ZB_OPERANDS of them), what it is for. Every command
+// has a function zb_command_NAME.
 #define ZB_COMMAND_TABLE(X)                                                                                  \
   X(SOLVE, solve, "PROFILE", "find the best schedule of a profile")                                          \
   X(COMPARE, compare, "PROFILE", "every method side by side, one bound, and a verdict")                      \
@@ -20,7 +21,8 @@
   X(SHOW, show, "SCHEDULE", "a Gantt chart of a schedule in the terminal")                                   \
   X(EXPORT, export, "SCHEDULE", "a schedule in the formats of other programs")                               \
   X(IMPORT, import, "FILE", "a schedule from the formats of other programs, checked and timed")              \
-  X(COMPILE, compile, "SCHEDULE", "a program for each device, with its messages, proven to finish")
+  X(COMPILE, compile, "SCHEDULE", "a program for each device, with its messages, proven to finish")          \
+  X(PROFILE, profile, "FILE..", "a profile from traces and logs of a training run")
 
 enum zb_command {
 #define X(NAME, name, operand, help) ZB_COMMAND_##NAME,
@@ -38,8 +40,9 @@ enum {
   ZB_ON_EXPORT = 1 << ZB_COMMAND_EXPORT,
   ZB_ON_IMPORT = 1 << ZB_COMMAND_IMPORT,
   ZB_ON_COMPILE = 1 << ZB_COMMAND_COMPILE,
+  ZB_ON_PROFILE = 1 << ZB_COMMAND_PROFILE,
   ZB_ON_ENGINES = ZB_ON_SOLVE | ZB_ON_COMPARE | ZB_ON_FRONTIER,
-  ZB_ON_OUTPUT = ZB_ON_SOLVE | ZB_ON_FRONTIER | ZB_ON_EXPORT | ZB_ON_IMPORT | ZB_ON_COMPILE,
+  ZB_ON_OUTPUT = ZB_ON_SOLVE | ZB_ON_FRONTIER | ZB_ON_EXPORT | ZB_ON_IMPORT | ZB_ON_COMPILE | ZB_ON_PROFILE,
   ZB_ON_ALL = (1 << ZB_COMMAND_COUNT) - 1,
 };
 
@@ -59,7 +62,7 @@ enum { ZB_TORCH_FIRST_MINOR = 6 };
     "of torch to write for")                                                                     \
   X(layers, 0, "layers", "N", COUNT, NULL, 1, 1000000, "", ZB_ON_EXPORT,                         \
     "of the model, for megatron-layout")                                                         \
-  X(source, 0, "from", "FORMAT", TEXT, NULL, 0, 0, "", ZB_ON_IMPORT,                             \
+  X(source, 0, "from", "FORMAT", TEXT, NULL, 0, 0, "", ZB_ON_IMPORT | ZB_ON_PROFILE,             \
     "what FILE is (listed below)")                                                               \
   X(profile, 0, "profile", "PROFILE", TEXT, NULL, 0, 0, "", ZB_ON_IMPORT,                        \
     "what its ops cost")                                                                         \
@@ -80,10 +83,16 @@ enum { ZB_TORCH_FIRST_MINOR = 6 };
     ZB_ON_SOLVE | ZB_ON_COMPARE | ZB_ON_IMPORT,                                                  \
     "every device's: 40GiB, none, or 1.5x")                                                      \
   X(microbatches, 0, "microbatches", "N", COUNT, NULL, 1, 1000000, "",                           \
-    ZB_ON_ENGINES | ZB_ON_IMPORT,                                                                \
-    "instead of the profile's")                                                                  \
+    ZB_ON_ENGINES | ZB_ON_IMPORT | ZB_ON_PROFILE,                                                \
+    "instead of the input's")                                                                  \
   X(chunks, 0, "chunks", "V", COUNT, NULL, 1, 1000, "", ZB_ON_ENGINES,                           \
     "stages a device, where the method allows it")                                               \
+  X(skip, 0, "skip", "N", COUNT, "-1", -1, 1000000, "", ZB_ON_PROFILE,                           \
+    "drop the first N iterations; -1: one, where a trace has several")                           \
+  X(devices, 0, "devices", "N", COUNT, NULL, 1, 100000, "", ZB_ON_PROFILE,                       \
+    "of the pipeline, where logs number the ranks of more")                                      \
+  X(comm, 0, "comm", "TIME", TEXT, NULL, 0, 0, "", ZB_ON_PROFILE,                                \
+    "of every message, like 0.6ms, instead of what was measured")                                \
   X(from, 0, "from", "X", MULTIPLE, "0.5x", 0, 0, "", ZB_ON_FRONTIER,                            \
     "first limit")                                                                               \
   X(to, 0, "to", "X", MULTIPLE, "3x", 0, 0, "", ZB_ON_FRONTIER,                                  \
@@ -129,9 +138,13 @@ typedef double zb_option_SECONDS;
 typedef int64_t zb_option_MULTIPLE; // in millionths
 typedef struct zb_limit zb_option_LIMIT;
 
+enum { ZB_OPERANDS = 256 };
+
 struct zb_options {
   enum zb_command command;
-  const char *operand; // the file that the command is about
+  const char *operand;               // the file that the command is about, the first of several
+  const char *operands[ZB_OPERANDS]; // all of them
+  int operand_count;
 #define X(field, letter, name, argument, type, value, least, most, unit, commands, help)                     \
   zb_option_##type field;
   ZB_OPTION_TABLE(X)

@@ -6,6 +6,7 @@
 #include "solver/io/chrome_trace.h"
 #include "solver/io/gantt_svg.h"
 #include "solver/io/json.h"
+#include "solver/io/measured_formats.h"
 #include "solver/io/report_html.h"
 #include "solver/model/check.h"
 #include "tests/instances.h"
@@ -111,6 +112,38 @@ static void check_trace(const struct scene *s, const char *text, size_t size) {
   zb_json_free(root);
 }
 
+// What was measured is what was predicted: the trace as a profile has the times of every op that ran.
+static void check_round_trip(const struct scene *s, const char *text, size_t size) {
+  const struct zb_measured_hints hints = {0, 0};
+  const struct zb_measured_options options = {.name = "trace", .source = "trace", .skip = -1, .comm_ns = -1};
+  struct zb_measurements measurements = {0};
+  struct zb_measured measured = {0};
+  struct zb_error error = {0};
+  const struct zb_profile *was = s->answer.profile;
+  expect(zb_read_torch_trace(text, size, &hints, &measurements, &error) == ZB_OK, "%s", error.text);
+  expect(zb_measurements_profile(&measurements, &options, &measured, &error) == ZB_OK, "%s", error.text);
+  const struct zb_profile *is = measured.profile;
+  assert_int_equal(is->devices, was->devices);
+  assert_int_equal(is->microbatches, was->microbatches);
+  assert_int_equal(is->stages, was->stages);
+  bool split = true, fused = true;
+  for (size_t i = 0; i < s->timeline.ops; i++) {
+    split = split && s->answer.schedule->ops[i].kind != ZB_BW;
+    fused = fused && s->answer.schedule->ops[i].kind != ZB_B;
+  }
+  for (int k = 0; k < was->stages; k++) {
+    assert_int_equal(is->device_of[k], was->device_of[k]);
+    assert_int_equal(is->f_ns[k], was->f_ns[k]);
+    if (split) assert_int_equal(is->b_ns[k], was->b_ns[k]);
+    if (split) assert_int_equal(is->w_ns[k], was->w_ns[k]);
+    if (fused) assert_int_equal(is->bw_ns[k], was->bw_ns[k]);
+    if (was->comm_forward_ns[k]) assert_int_equal(is->comm_forward_ns[k], was->comm_forward_ns[k]);
+    if (was->comm_backward_ns[k]) assert_int_equal(is->comm_backward_ns[k], was->comm_backward_ns[k]);
+  }
+  zb_measured_free(&measured);
+  zb_measurements_free(&measurements);
+}
+
 // Tags close in the order in which they opened, and no number is a NaN.
 static void check_svg(const char *text) {
   char open[8][16];
@@ -171,6 +204,7 @@ static void test_random_schedules(void **state) {
     struct zb_error error = {0};
     assert_int_equal(zb_export_chrome_trace(&input, &trace, &error), ZB_OK);
     check_trace(&s, trace.text.data, trace.text.size);
+    check_round_trip(&s, trace.text.data, trace.text.size);
     assert_int_equal(zb_export_svg(&input, &svg, &error), ZB_OK);
     check_svg(svg.text.data);
     assert_int_equal(zb_export_html(&input, &html, &error), ZB_OK);
