@@ -11,13 +11,14 @@
 
 // The columns before and after those of the other objectives, which are there for the two that are not the
 // cost.
-enum { BEFORE = 8, AFTER = 3, COLUMNS = BEFORE + ZB_OBJECTIVE_COUNT - 1 + AFTER };
+enum { BEFORE = 8, AFTER = 4, COLUMNS = BEFORE + ZB_OBJECTIVE_COUNT - 1 + AFTER };
 
 static void set_columns(enum zb_objective objective, struct zb_column *columns) {
   static const struct zb_column before[BEFORE] = {{"", false},       {"method", false}, {"placement", false},
                                                   {"status", false}, {"cost", true},    {"bound", true},
                                                   {"gap", true},     {"bubble", true}};
-  static const struct zb_column after[AFTER] = {{"peak", true}, {"messages", true}, {"seconds", true}};
+  static const struct zb_column after[AFTER] = {
+      {"peak", true}, {"messages", true}, {"sends", true}, {"seconds", true}};
   memcpy(columns, before, sizeof before);
   columns += BEFORE;
   for (int k = 0; k < ZB_OBJECTIVE_COUNT; k++)
@@ -34,14 +35,11 @@ static void print_row(const struct zb_compare *compare, int index, const struct 
                       struct zb_table *table) {
   const struct zb_compare_row *row = &compare->rows[index];
   const int64_t times[ZB_OBJECTIVE_COUNT] = {row->span_ns, row->makespan_ns, row->period_ns};
-  char text[ZB_QUANTITY_TEXT];
+  char text[ZB_QUANTITY_TEXT], place[ZB_PLACE_TEXT];
   bool drawn = row->peak_bytes != NULL, fits = drawn && row->status != ZB_OVER_LIMIT;
   zb_table_cell(table, "%s", index == compare->best ? "*" : "");
   zb_table_cell(table, "%s", row->method);
-  if (row->placement == ZB_CHAIN)
-    zb_table_cell(table, "chain");
-  else
-    zb_table_cell(table, "%s %d", zb_placement_word(row->placement), row->chunks);
+  zb_table_cell(table, "%s", zb_place_text(row->placement, row->chunks, place));
   zb_table_cell(table, "%s", zb_status_word(row->status));
   print_time(drawn, row->cost_ns, unit, table);
   print_time(row->bound_ns > 0, row->bound_ns, unit, table);
@@ -51,6 +49,7 @@ static void print_row(const struct zb_compare *compare, int index, const struct 
     if (k != (int)compare->objective) print_time(drawn, times[k], unit, table);
   zb_table_cell(table, "%s", drawn && compare->has_memory ? zb_bytes_text(row->most_bytes, text) : "-");
   zb_table_cell(table, "%lld", (long long)row->comm_count);
+  zb_table_cell(table, "%d", row->most_sends);
   zb_table_cell(table, "%.3f", row->seconds);
 }
 
@@ -88,7 +87,9 @@ static void print_json_row(const struct zb_compare_row *row, int devices, struct
       zb_text_print(out, "%s%lld", d ? ", " : "", (long long)row->peak_bytes[d]);
     zb_text_put(out, "]");
   }
-  zb_text_print(out, ", \"comm_count\": %lld, \"seconds\": %.6f}", (long long)row->comm_count, row->seconds);
+  zb_text_print(out, ", \"comm_count\": %lld, \"sends\": [", (long long)row->comm_count);
+  for (int d = 0; d < devices; d++) zb_text_print(out, "%s%d", d ? ", " : "", row->sends[d]);
+  zb_text_print(out, "], \"seconds\": %.6f}", row->seconds);
 }
 
 static void print_json(const struct zb_compare *compare, struct zb_text *out) {
@@ -99,7 +100,9 @@ static void print_json(const struct zb_compare *compare, struct zb_text *out) {
   }
   zb_text_put(out, "]");
   if (compare->best >= 0) {
-    zb_text_print(out, ", \"best\": \"%s\", \"causes\": [", compare->rows[compare->best].method);
+    const struct zb_compare_row *best = &compare->rows[compare->best];
+    zb_text_print(out, ", \"best\": \"%s\", \"best_placement\": \"%s\", \"causes\": [", best->method,
+                  zb_placement_word(best->placement));
     const char *separator = "";
     for (int k = 0; k < ZB_CAUSE_COUNT; k++) {
       if (!compare->causes[k].known) continue;
@@ -109,6 +112,12 @@ static void print_json(const struct zb_compare *compare, struct zb_text *out) {
     }
     zb_text_put(out, "]");
   }
+  if (compare->rival.method)
+    zb_text_print(out,
+                  ", \"same_memory\": {\"method\": \"%s\", \"cost_ns\": %lld, \"auto_cost_ns\": %lld, "
+                  "\"bound_ns\": %lld}",
+                  compare->rival.method, (long long)compare->rival.method_ns,
+                  (long long)compare->rival.auto_ns, (long long)compare->rival.bound_ns);
   zb_text_put(out, ", \"verdict\": [");
   const char *separator = "";
   for (const char *line = compare->verdict; *line; line += strcspn(line, "\n") + 1) {
@@ -134,10 +143,11 @@ enum zb_status zb_command_compare(const struct zb_options *options, int64_t star
   struct zb_compare compare = {.best = -1};
   struct zb_problem problem = zb_method_problem(options, start_ns);
   struct zb_progress progress;
+  const struct zb_entry_request request = {options->methods, options->placements, options->chunks, true};
   enum zb_status status = zb_method_profile(options, &profile, error);
   if (status != ZB_OK) return status;
   zb_progress_start(&progress, options, start_ns, &problem);
-  status = zb_compare_run(profile, &problem, options->methods, options->chunks, &progress, &compare, error);
+  status = zb_compare_run(profile, &problem, &request, &progress, &compare, error);
   zb_progress_end(&progress);
   zb_profile_free(profile);
   if (status != ZB_OK) return status;

@@ -7,56 +7,46 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heuristic/families.h"
 #include "solver/cli/engines.h"
 #include "solver/cli/method.h"
 #include "solver/model/number.h"
 
 // By default searches get no more than this part of the time: a comparison is not worth waiting for the last
 // proof. Named ones share all of it.
-enum { WINDOW_PART = 6, ILP_PART = 15 };
+enum { SEARCH_PART = 6, ILP_PART = 15 };
 
 static struct zb_deadline method_deadline(const struct zb_problem *problem, const struct zb_engine *engine,
                                           bool named, int shares) {
   struct zb_deadline deadline = zb_method_deadline(&problem->deadline, shares);
   const enum zb_engine_part part = zb_engine_part_of(engine);
-  if (named || deadline.end_ns == INT64_MAX || (part != ZB_PART_SEARCH && part != ZB_PART_ALONE))
-    return deadline;
+  if (named || deadline.end_ns == INT64_MAX || part == ZB_PART_HEURISTIC) return deadline;
   const int64_t all_ns = problem->deadline.end_ns - problem->deadline.start_ns;
-  const int64_t end_ns = zb_clock_ns() + all_ns / (part == ZB_PART_SEARCH ? WINDOW_PART : ILP_PART);
+  const int64_t end_ns = zb_clock_ns() + all_ns / (part == ZB_PART_ALONE ? ILP_PART : SEARCH_PART);
   deadline.end_ns = zb_min(end_ns, problem->deadline.end_ns);
   return deadline;
 }
 
-// The methods to run, in the order of `names`, or of the table.
-static enum zb_status list_methods(const char *names, const struct zb_engine **engines, int *count,
-                                   struct zb_error *error) {
-  *count = 0;
-  if (!names) {
-    for (int k = 0; k < zb_engine_count(); k++)
-      if (zb_engine_part_at(k) != ZB_PART_WHOLE && zb_engine_available(zb_engine_at(k)))
-        engines[(*count)++] = zb_engine_at(k);
-    return ZB_OK;
-  }
-  for (const char *name = names;; name++) {
-    size_t length = strcspn(name, ",");
-    const struct zb_engine *engine;
-    enum zb_status status = zb_engine_find(name, length, &engine, error);
-    if (status != ZB_OK) return status;
-    for (int k = 0; k < *count; k++)
-      if (engines[k] == engine)
-        return zb_fail(error, ZB_BAD_INPUT, "--methods: %s is listed twice", engine->name);
-    engines[(*count)++] = engine;
-    name += length;
-    if (!*name) return ZB_OK;
-  }
+// What is known of a row before anything runs.
+static enum zb_status begin_row(const struct zb_entry *entry, const struct zb_profile *placed,
+                                struct zb_compare_row *row, struct zb_error *error) {
+  row->method = entry->engine->name;
+  row->heuristic = zb_engine_part_of(entry->engine) == ZB_PART_HEURISTIC;
+  row->status = ZB_UNKNOWN;
+  row->placement = placed->placement;
+  row->chunks = placed->chunks;
+  row->comm_count = zb_method_comm_count(placed);
+  row->sends = malloc((size_t)placed->devices * sizeof *row->sends);
+  if (!row->sends) return zb_fail_memory(error);
+  zb_method_sends(placed, row->sends);
+  for (int d = 0; d < placed->devices; d++)
+    row->most_sends = row->sends[d] > row->most_sends ? row->sends[d] : row->most_sends;
+  return ZB_OK;
 }
 
 static enum zb_status fill_row(const struct zb_answer *answer, struct zb_compare_row *row,
                                struct zb_error *error) {
   row->status = answer->status;
-  row->placement = answer->profile->placement;
-  row->chunks = answer->profile->chunks;
-  row->comm_count = zb_method_comm_count(answer->profile);
   if (answer->status != ZB_OVER_LIMIT && answer->status != ZB_INFEASIBLE) row->bound_ns = answer->bound_ns;
   if (!answer->schedule) return ZB_OK;
   const struct zb_timeline *timeline = &answer->timeline;
@@ -73,31 +63,19 @@ static enum zb_status fill_row(const struct zb_answer *answer, struct zb_compare
   return ZB_OK;
 }
 
-static void fill_unknown(const struct zb_profile *placed, struct zb_compare_row *row) {
-  row->status = ZB_UNKNOWN;
-  row->placement = placed->placement;
-  row->chunks = placed->chunks;
-  row->comm_count = zb_method_comm_count(placed);
-}
-
-// Fills the method's row; with `too_late` without running it.
-static enum zb_status run_method(const struct zb_engine *engine, const struct zb_profile *profile,
-                                 const struct zb_problem *shared, int64_t chunks, bool too_late,
-                                 struct zb_compare_row *row, struct zb_reason *reason,
-                                 struct zb_error *error) {
+// Fills the entry's row; with `too_late` without running it.
+static enum zb_status run_entry(const struct zb_entry *entry, const struct zb_profile *profile,
+                                const struct zb_problem *shared, bool too_late, struct zb_compare_row *row,
+                                struct zb_reason *reason, struct zb_error *error) {
   struct zb_problem problem = *shared;
   struct zb_profile *placed = NULL;
   struct zb_answer answer = {0};
   int64_t began_ns = zb_clock_ns();
-  row->method = engine->name;
-  row->heuristic = zb_engine_part_of(engine) == ZB_PART_HEURISTIC;
-  enum zb_status status =
-      zb_method_place(engine, profile, engine->need == ZB_NEED_LOOP ? chunks : 0, &placed, error);
-  if (status == ZB_OK && too_late) {
-    fill_unknown(placed, row);
-  } else if (status == ZB_OK) {
+  enum zb_status status = zb_entry_place(entry, profile, &placed, error);
+  if (status == ZB_OK) status = begin_row(entry, placed, row, error);
+  if (status == ZB_OK && !too_late) {
     problem.profile = placed;
-    status = zb_method_run(engine, &problem, NULL, &answer, error);
+    status = zb_method_run(entry->engine, &problem, NULL, &answer, error);
     if (status == ZB_OK) status = fill_row(&answer, row, error);
     if (status == ZB_OK && answer.status == ZB_INFEASIBLE) *reason = answer.reason;
     if (status == ZB_OK && problem.progress && answer.schedule)
@@ -149,52 +127,87 @@ static void sort_rows(struct zb_compare *compare) {
   compare->best = compare->count > 0 && rank(&compare->rows[0]) == 0 ? 0 : -1;
 }
 
+static enum zb_status place_row(const struct zb_compare_row *row, const struct zb_profile *profile,
+                                struct zb_profile **placed, struct zb_error *error) {
+  const struct zb_entry entry = {.placement = row->placement, .chunks = row->chunks};
+  return zb_entry_place(&entry, profile, placed, error);
+}
+
 static enum zb_status attribute_best(const struct zb_profile *profile, const struct zb_problem *problem,
-                                     int64_t chunks, struct zb_compare *compare, struct zb_error *error) {
-  if (compare->best < 0) return ZB_OK;
-  const struct zb_compare_row *best = &compare->rows[compare->best];
-  const struct zb_engine *engine;
+                                     struct zb_compare *compare, struct zb_error *error) {
   struct zb_profile *placed = NULL;
-  enum zb_status status = zb_engine_find(best->method, strlen(best->method), &engine, error);
-  if (status == ZB_OK)
-    status = zb_method_place(engine, profile, engine->need == ZB_NEED_LOOP ? chunks : 0, &placed, error);
+  if (compare->best < 0) return ZB_OK;
+  enum zb_status status = place_row(&compare->rows[compare->best], profile, &placed, error);
   if (status == ZB_OK) status = zb_compare_attribute(placed, problem, compare, error);
   zb_profile_free(placed);
   return status;
 }
 
+// Of what is run today, the interleaved order is the one that nobody has searched around.
+static enum zb_status challenge(const struct zb_profile *profile, const struct zb_problem *problem,
+                                struct zb_compare *compare, struct zb_error *error) {
+  const struct zb_compare_row *row = compare->rows;
+  const struct zb_compare_row *const end = row + compare->count;
+  struct zb_profile *placed = NULL;
+  while (row < end && strcmp(row->method, zb_engine_1f1b_interleaved.name) != 0) row++;
+  if (row == end || rank(row) != 0 || zb_deadline_passed(&problem->deadline)) return ZB_OK;
+  enum zb_status status = place_row(row, profile, &placed, error);
+  if (status == ZB_OK) status = zb_compare_challenge(placed, problem, row, &compare->rival, error);
+  zb_profile_free(placed);
+  return status;
+}
+
+static void find_shift(const struct zb_profile *profile, struct zb_compare *compare) {
+  const int last = profile->devices - 1;
+  if (compare->best < 0) return;
+  const struct zb_compare_row *best = &compare->rows[compare->best];
+  if (best->placement != ZB_V || profile->placement == ZB_V || last == 0) return;
+  int64_t least = profile->static_bytes[last];
+  for (int d = 0; d < last; d++) least = zb_min(least, profile->static_bytes[d]);
+  struct zb_compare_shift *shift = &compare->shift;
+  *shift = (struct zb_compare_shift){.bytes = profile->static_bytes[last] - least, .from = last, .to = 0};
+  shift->needs_bytes = best->peak_bytes[0] + shift->bytes;
+  shift->limit_bytes = profile->limit_bytes[0];
+}
+
 enum zb_status zb_compare_run(const struct zb_profile *profile, const struct zb_problem *problem,
-                              const char *names, int64_t chunks, struct zb_progress *progress,
+                              const struct zb_entry_request *request, struct zb_progress *progress,
                               struct zb_compare *compare, struct zb_error *error) {
   struct zb_compare c = {.devices = profile->devices, .microbatches = profile->microbatches, .best = -1};
+  struct zb_entries entries = {0};
   c.objective = problem->objective;
   c.has_memory = profile->has_memory;
-  const struct zb_engine **engines = malloc((size_t)zb_engine_count() * sizeof(struct zb_engine *));
-  c.rows = calloc((size_t)zb_engine_count(), sizeof *c.rows);
+  enum zb_status status = zb_entries_list(profile, request, &entries, error);
+  if (status != ZB_OK) return status;
+  c.rows = calloc((size_t)entries.count, sizeof *c.rows);
   if (profile->name) c.name = strdup(profile->name);
-  enum zb_status status = engines && c.rows && (c.name || !profile->name) ? ZB_OK : zb_fail_memory(error);
-  int methods = 0;
-  if (status == ZB_OK) status = list_methods(names, engines, &methods, error);
-  for (int k = 0; k < methods && status == ZB_OK; k++) {
+  status = c.rows && (c.name || !profile->name) ? ZB_OK : zb_fail_memory(error);
+  for (int k = 0; k < entries.count && status == ZB_OK; k++) {
     struct zb_problem part = *problem;
-    // One share is for the causes.
-    part.deadline = method_deadline(problem, engines[k], names != NULL, methods - k + 1);
-    zb_progress_label(progress, engines[k]->name);
+    // One share is for what comes after.
+    part.deadline =
+        method_deadline(problem, entries.entry[k].engine, request->methods != NULL, entries.count - k + 1);
+    zb_progress_label(progress, entries.entry[k].engine->name);
     bool too_late = k > 0 && zb_deadline_passed(&problem->deadline);
-    status = run_method(engines[k], profile, &part, chunks, too_late, &c.rows[k], &c.reason, error);
     c.count = k + 1;
+    status = run_entry(&entries.entry[k], profile, &part, too_late, &c.rows[k], &c.reason, error);
   }
-  zb_progress_label(progress, NULL);
   if (status == ZB_OK) {
+    struct zb_problem part = *problem;
     share_bounds(&c);
     sort_rows(&c);
-    status = attribute_best(profile, problem, chunks, &c, error);
+    find_shift(profile, &c);
+    part.deadline = method_deadline(problem, &zb_engine_auto, false, 2);
+    zb_progress_label(progress, "same memory");
+    status = challenge(profile, &part, &c, error);
   }
+  zb_progress_label(progress, NULL);
+  if (status == ZB_OK) status = attribute_best(profile, problem, &c, error);
   if (status == ZB_OK) status = zb_compare_judge(&c, error);
   if (status == ZB_OK)
     *compare = c;
   else
     zb_compare_free(&c);
-  free(engines);
+  zb_entries_free(&entries);
   return status;
 }

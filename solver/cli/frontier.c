@@ -5,10 +5,12 @@
 // and bounds down: costs and bounds never rise with the limit, by construction.
 #include "solver/cli/frontier.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "solver/cli/engines.h"
+#include "solver/cli/entry.h"
 #include "solver/cli/method.h"
 #include "solver/cli/quantity.h"
 #include "solver/model/bound.h"
@@ -49,7 +51,7 @@ static void carry_up(struct zb_frontier *frontier, int from) {
   }
 }
 
-static void carry_down(struct zb_frontier *frontier) {
+void zb_frontier_settle(struct zb_frontier *frontier) {
   int64_t bound_ns = 0;
   for (int k = frontier->count - 1; k >= 0; k--) {
     struct zb_frontier_point *point = &frontier->points[k];
@@ -92,7 +94,7 @@ static enum zb_status solve_point(struct sweep *sweep, int index, int shares, st
   struct zb_frontier_point *point = &sweep->frontier->points[index];
   struct zb_problem problem = *sweep->shared;
   struct zb_answer answer = {0};
-  char label[ZB_QUANTITY_TEXT];
+  char label[ZB_PLACE_TEXT + 2 * ZB_QUANTITY_TEXT], place[ZB_PLACE_TEXT], multiple[ZB_QUANTITY_TEXT];
   const int64_t began_ns = zb_clock_ns();
   enum zb_status status =
       zb_limit_set(point->multiple, sweep->frontier->unit_bytes, sweep->profile, &point->limit_bytes, error);
@@ -103,7 +105,10 @@ static enum zb_status solve_point(struct sweep *sweep, int index, int shares, st
   point->bound_ns = zb_max(point->bound_ns, zb_bound_closed_form(problem.profile, problem.objective));
   // Out of time: a smaller limit's schedule does.
   if (fits(point) && zb_deadline_passed(&problem.deadline)) return ZB_OK;
-  zb_progress_label(sweep->progress, zb_multiple_text(point->multiple, label));
+  snprintf(label, sizeof label, "%s %s",
+           zb_place_text(sweep->frontier->placement, sweep->frontier->chunks, place),
+           zb_multiple_text(point->multiple, multiple));
+  zb_progress_label(sweep->progress, label);
   status = zb_method_run(sweep->engine, &problem, best_up_to(sweep, index), &answer, error);
   zb_progress_label(sweep->progress, NULL);
   if (status != ZB_OK) return status;
@@ -123,7 +128,7 @@ static enum zb_status solve_all(struct sweep *sweep, struct zb_error *error) {
     if (k > 0 && fits(&frontier->points[k - 1])) take_over(&frontier->points[k - 1], &frontier->points[k]);
     status = solve_point(sweep, k, frontier->count - k, error);
   }
-  carry_down(frontier);
+  zb_frontier_settle(frontier);
   return status;
 }
 
@@ -146,7 +151,7 @@ static enum zb_status solve_open(struct sweep *sweep, struct zb_error *error) {
       if (frontier->points[k].status != ZB_FEASIBLE) continue;
       status = solve_point(sweep, k, open_points(frontier, k), error);
       carry_up(frontier, k);
-      carry_down(frontier);
+      zb_frontier_settle(frontier);
     }
   return status;
 }
@@ -158,6 +163,9 @@ enum zb_status zb_frontier_run(const struct zb_engine *engine, const struct zb_p
   struct zb_frontier f = {.method = engine->name, .devices = profile->devices, .unit_bytes = unit_bytes};
   struct zb_profile *limited = NULL;
   f.microbatches = profile->microbatches;
+  f.placement = profile->placement;
+  f.chunks = profile->chunks;
+  f.comm_count = zb_method_comm_count(profile);
   f.objective = problem->objective;
   f.count = (int)((to - from) / step) + 1;
   f.points = calloc((size_t)f.count, sizeof *f.points);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "solver/cli/engines.h"
+#include "solver/cli/entry.h"
 #include "solver/io/file.h"
 #include "solver/io/profile_json.h"
 #include "solver/model/number.h"
@@ -42,8 +43,9 @@ struct zb_problem zb_method_problem(const struct zb_options *options, int64_t st
 
 // What --chunks asks for decides the placement only where the method leaves it open: one stage a device is a
 // chain, several are a loop, unless the profile already has that many in a place of its own.
-enum zb_status zb_method_place(const struct zb_engine *engine, const struct zb_profile *profile,
-                               int64_t chunks, struct zb_profile **placed, struct zb_error *error) {
+enum zb_status zb_method_where(const struct zb_engine *engine, const struct zb_profile *profile,
+                               int64_t chunks, enum zb_placement *where, int *stages_each,
+                               struct zb_error *error) {
   enum zb_placement placement = profile->placement;
   int stages = chunks ? (int)chunks : profile->chunks;
   switch (engine->need) {
@@ -66,9 +68,16 @@ enum zb_status zb_method_place(const struct zb_engine *engine, const struct zb_p
     stages = 2;
     break;
   }
-  if (placement == profile->placement && stages == profile->chunks)
-    return zb_profile_copy(profile, placed, error);
-  return zb_profile_derive(profile, placement, stages, placed, error);
+  *where = placement;
+  *stages_each = stages;
+  return ZB_OK;
+}
+
+enum zb_status zb_method_place(const struct zb_engine *engine, const struct zb_profile *profile,
+                               int64_t chunks, struct zb_profile **placed, struct zb_error *error) {
+  struct zb_entry entry = {.engine = engine};
+  enum zb_status status = zb_method_where(engine, profile, chunks, &entry.placement, &entry.chunks, error);
+  return status == ZB_OK ? zb_entry_place(&entry, profile, placed, error) : status;
 }
 
 struct zb_deadline zb_method_deadline(const struct zb_deadline *all, int shares) {
@@ -151,6 +160,15 @@ int64_t zb_method_most_bytes(const struct zb_timeline *timeline, int *device) {
     if (timeline->peak_bytes[d] > timeline->peak_bytes[most]) most = d;
   if (device) *device = most;
   return timeline->peak_bytes[most];
+}
+
+void zb_method_sends(const struct zb_profile *profile, int *sends) {
+  for (int d = 0; d < profile->devices; d++) sends[d] = 0;
+  for (int s = 0; s + 1 < profile->stages; s++) {
+    if (profile->device_of[s] == profile->device_of[s + 1]) continue;
+    sends[profile->device_of[s]]++;
+    sends[profile->device_of[s + 1]]++;
+  }
 }
 
 int64_t zb_method_comm_count(const struct zb_profile *profile) {

@@ -15,9 +15,13 @@ enum zb_status zb_method_profile(const struct zb_options *options, struct zb_pro
 // The problem that the options pose, without its profile. `start_ns`: when the process began.
 struct zb_problem zb_method_problem(const struct zb_options *options, int64_t start_ns);
 
-// The profile on the placement that `engine` needs, with `chunks` stages a device (0: the profile's, or 2
-// where a loop is needed and the profile has one). *placed is the caller's. BAD_INPUT where the method cannot
-// have that many.
+// Where `engine` runs the profile, with `chunks` stages a device (0: the profile's, or 2 where a loop is
+// needed and the profile has one). BAD_INPUT where the method cannot have that many.
+enum zb_status zb_method_where(const struct zb_engine *engine, const struct zb_profile *profile,
+                               int64_t chunks, enum zb_placement *where, int *stages_each,
+                               struct zb_error *error);
+
+// The profile there. *placed is the caller's.
 enum zb_status zb_method_place(const struct zb_engine *engine, const struct zb_profile *profile,
                                int64_t chunks, struct zb_profile **placed, struct zb_error *error);
 
@@ -39,6 +43,10 @@ void zb_method_explain_infeasible(const struct zb_reason *reason, struct zb_erro
 
 // Largest peak of any device, and where.
 int64_t zb_method_most_bytes(const struct zb_timeline *timeline, int *device);
+
+// How many messages each device sends for one microbatch, one a boundary and direction that crosses devices;
+// it receives as many. `sends` has room for [devices].
+void zb_method_sends(const struct zb_profile *profile, int *sends);
 
 // Messages that cross devices in one iteration.
 int64_t zb_method_comm_count(const struct zb_profile *profile);

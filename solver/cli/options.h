@@ -74,8 +74,10 @@ enum { ZB_TORCH_FIRST_MINOR = 6 };
     "how to solve (zbsolve help lists the methods)")                                             \
   X(start, 0, "start", "SCHEDULE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE,                            \
     "search on from this one, e.g. an imported one")                                             \
-  X(methods, 0, "methods", "A,B,..", TEXT, NULL, 0, 0, "", ZB_ON_COMPARE,                        \
-    "only these methods")                                                                        \
+  X(methods, 0, "methods", "A,B,..", TEXT, NULL, 0, 0, "", ZB_ON_COMPARE | ZB_ON_FRONTIER,       \
+    "only these methods; on frontier a curve each")                                              \
+  X(placements, 0, "placements", "P,Q,..", TEXT, NULL, 0, 0, "", ZB_ON_COMPARE | ZB_ON_FRONTIER, \
+    "only on these: own, chain, loop, v, or all")                                                \
   X(objective, 0, "objective", "O", CHOICE, "span", 0, 0, "span|makespan|period",                \
     ZB_ON_ENGINES | ZB_ON_IMPORT,                                                                \
     "what to minimise")                                                                          \

@@ -34,6 +34,69 @@ static void say_winner(const struct zb_compare *compare, struct zb_text *text) {
     zb_text_print(text, "within %s of the bound for its placement.\n", zb_percent_text(best->gap, gap));
 }
 
+static bool same_place(const struct zb_compare_row *a, const struct zb_compare_row *b) {
+  return a->placement == b->placement && a->chunks == b->chunks;
+}
+
+// The question of which family: the best row of every placement, where there are several.
+static void say_places(const struct zb_compare *compare, struct zb_text *text) {
+  char place[ZB_PLACE_TEXT], cost[ZB_QUANTITY_TEXT];
+  int said = 0;
+  for (int k = 0; k < compare->count; k++) {
+    const struct zb_compare_row *row = &compare->rows[k];
+    bool first = fits(row);
+    for (int before = 0; before < k; before++)
+      if (same_place(&compare->rows[before], row)) first = false;
+    if (!first || k == compare->best) continue;
+    if (said++ == 0) zb_text_print(text, "The best on the other placements:");
+    zb_text_print(text, "%s %s on %s (%s)", said > 1 ? "," : "", row->method,
+                  zb_place_text(row->placement, row->chunks, place), zb_time_text(row->cost_ns, cost));
+  }
+  if (said) zb_text_put(text, ".\n");
+}
+
+// Messages are as large on every placement: their number is the volume, next to a chain's one each way and
+// boundary.
+static void say_volume(const struct zb_compare *compare, struct zb_text *text) {
+  const struct zb_compare_row *best = &compare->rows[compare->best];
+  const int chain = 2 * (compare->devices - 1);
+  const int64_t each = best->comm_count / compare->microbatches;
+  if (best->placement == ZB_CHAIN || chain == 0) return;
+  zb_text_print(text,
+                "It sends %lld messages a microbatch, %.3g times the volume of a chain; a device sends "
+                "up to %d and receives as many.\n",
+                (long long)each, (double)each / chain, best->most_sends);
+}
+
+static void say_shift(const struct zb_compare *compare, struct zb_text *text) {
+  const struct zb_compare_shift *shift = &compare->shift;
+  char bytes[ZB_QUANTITY_TEXT], needs[ZB_QUANTITY_TEXT];
+  if (shift->bytes == 0) return;
+  const char *end = shift->limit_bytes == ZB_NO_LIMIT          ? ""
+                    : shift->needs_bytes <= shift->limit_bytes ? ", which fits"
+                                                               : ", which does not fit";
+  zb_text_print(
+      text,
+      "On a v the last stage lies on device %d: if the %s more static memory of device %d go with it, "
+      "device %d needs %s%s.\n",
+      shift->to, zb_bytes_text(shift->bytes, bytes), shift->from, shift->to,
+      zb_bytes_text(shift->needs_bytes, needs), end);
+}
+
+static void say_rival(const struct zb_compare *compare, struct zb_text *text) {
+  const struct zb_compare_rival *rival = &compare->rival;
+  char less[ZB_QUANTITY_TEXT], cost[ZB_QUANTITY_TEXT], place[ZB_PLACE_TEXT];
+  if (!rival->method) return;
+  zb_place_text(rival->placement, rival->chunks, place);
+  if (rival->auto_ns < rival->method_ns)
+    zb_text_print(text, "On %s%s, auto takes %s less than %s (%s).\n", place,
+                  rival->has_memory ? " and in the memory that it keeps on each device" : "",
+                  zb_percent_text(zb_ratio(rival->method_ns, rival->auto_ns), less), rival->method,
+                  zb_time_text(rival->auto_ns, cost));
+  else if (rival->method_ns == rival->bound_ns)
+    zb_text_print(text, "%s is optimal on %s.\n", rival->method, place);
+}
+
 // Whether constructing would have done: the best heuristic of the searches' placement against what the best
 // of these found, and what is proven.
 static void say_search(const struct zb_compare *compare, struct zb_text *text) {
@@ -140,8 +203,12 @@ enum zb_status zb_compare_judge(struct zb_compare *compare, struct zb_error *err
   char least[ZB_QUANTITY_TEXT], limit[ZB_QUANTITY_TEXT];
   if (compare->best >= 0) {
     say_winner(compare, &text);
+    say_volume(compare, &text);
+    say_shift(compare, &text);
+    say_places(compare, &text);
     say_search(compare, &text);
     say_gain(compare, &text);
+    say_rival(compare, &text);
     say_causes(compare, &text);
   } else if (compare->reason.least_peak_bytes > 0) {
     zb_text_print(&text, "No schedule exists: any order keeps at least %s on device %d, the limit is %s.\n",

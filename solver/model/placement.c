@@ -3,6 +3,7 @@
 // Deriving keeps what was measured: a stage that is split gives parts that differ by at most one ns
 // and one byte and keep the sum; stages that are merged are added; a boundary's comm travels with it.
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "solver/model/number.h"
@@ -15,6 +16,14 @@ static const char *const words[ZB_PLACEMENT_COUNT] = {
 };
 
 const char *zb_placement_word(enum zb_placement placement) { return words[placement]; }
+
+const char *zb_place_text(enum zb_placement placement, int chunks, char *text) {
+  if (placement == ZB_CHAIN)
+    snprintf(text, ZB_PLACE_TEXT, "%s", words[placement]);
+  else
+    snprintf(text, ZB_PLACE_TEXT, "%s %d", words[placement], chunks);
+  return text;
+}
 
 // Part `part` of `whole` in `parts`: the first whole % parts of them are one larger.
 static int64_t share(int64_t whole, int parts, int part) { return whole / parts + (part < whole % parts); }

@@ -28,6 +28,10 @@ enum zb_placement {
 };
 const char *zb_placement_word(enum zb_placement placement);
 
+// "chain", "loop 2", "v 2": with the stages a device, into `text` of ZB_PLACE_TEXT bytes, which is returned.
+enum { ZB_PLACE_TEXT = 32 };
+const char *zb_place_text(enum zb_placement placement, int chunks, char *text);
+
 struct zb_profile {
   char *name, *source, *note; // owned; NULL where the file has none
   int devices, microbatches, chunks;

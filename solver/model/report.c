@@ -13,7 +13,10 @@ const char *zb_cause_word(enum zb_cause_kind kind) {
 }
 
 void zb_compare_free(struct zb_compare *compare) {
-  for (int k = 0; compare->rows && k < compare->count; k++) free(compare->rows[k].peak_bytes);
+  for (int k = 0; compare->rows && k < compare->count; k++) {
+    free(compare->rows[k].peak_bytes);
+    free(compare->rows[k].sends);
+  }
   free(compare->name);
   free(compare->rows);
   free(compare->verdict);
@@ -24,4 +27,11 @@ void zb_frontier_free(struct zb_frontier *frontier) {
   free(frontier->name);
   free(frontier->points);
   *frontier = (struct zb_frontier){.count = 0};
+}
+
+void zb_frontiers_free(struct zb_frontiers *frontiers) {
+  for (int k = 0; frontiers->curve && k < frontiers->count; k++) zb_frontier_free(&frontiers->curve[k]);
+  free(frontiers->curve);
+  free(frontiers->best);
+  *frontiers = (struct zb_frontiers){.count = 0};
 }

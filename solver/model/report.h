@@ -24,6 +24,8 @@ struct zb_compare_row {
   int64_t *peak_bytes; // [devices], owned; NULL without a schedule
   int64_t most_bytes;  // the largest peak
   int64_t comm_count;  // messages that cross devices
+  int *sends;     // [devices], owned: messages that a device sends for one microbatch; it receives as many
+  int most_sends; // of a device
   double seconds;
   bool heuristic; // it constructs; a row that is not, searches
 };
@@ -51,6 +53,24 @@ struct zb_cause {
   double saving; // (base - cost) / base, at least 0
 };
 
+// A method's own memory given to `auto`: with each device's limit at what the method keeps there.
+struct zb_compare_rival {
+  const char *method; // NULL: not tried
+  enum zb_placement placement;
+  int chunks;
+  bool has_memory;
+  int64_t method_ns, auto_ns, bound_ns; // bound: of every schedule in that memory
+};
+
+// Static memory is what the profile says of each device, also where the best placement was derived. If the
+// last device keeps more of it than another because of what it holds of the model's end, that lies elsewhere
+// on a V.
+struct zb_compare_shift {
+  int64_t bytes;                    // more than the device with the least; 0: nothing to say
+  int from, to;                     // devices
+  int64_t needs_bytes, limit_bytes; // of `to`, with it
+};
+
 struct zb_compare {
   char *name; // of the profile, owned, may be NULL
   int devices, microbatches;
@@ -60,6 +80,8 @@ struct zb_compare {
   int count;
   int best;                // its row, -1: no method found a schedule that fits
   struct zb_reason reason; // where the profile has no schedule at all (every row INFEASIBLE)
+  struct zb_compare_rival rival;
+  struct zb_compare_shift shift;
   int64_t base_cost_ns,
       work_ns; // of the heuristics on the best row's profile; its busiest device's least work
   struct zb_cause causes[ZB_CAUSE_COUNT]; // largest saving first; all unknown when best is -1
@@ -81,6 +103,9 @@ struct zb_frontier_point {
 struct zb_frontier {
   char *name; // owned, may be NULL
   const char *method;
+  enum zb_placement placement;
+  int chunks;
+  int64_t comm_count; // messages that cross devices
   int devices, microbatches;
   enum zb_objective objective;
   int64_t unit_bytes;               // devices * activation of one microbatch: 1x
@@ -88,7 +113,17 @@ struct zb_frontier {
   int count;
 };
 
+// Several methods or placements under the same limits, which are memory a device: one point of every curve
+// for each.
+struct zb_frontiers {
+  struct zb_frontier *curve; // [count]
+  int count;
+  int *best; // [points] the cheapest curve there, of equal ones that with the fewest messages; -1: nothing
+             // fits
+};
+
 void zb_compare_free(struct zb_compare *compare);    // the fields, not the struct
 void zb_frontier_free(struct zb_frontier *frontier); // likewise
+void zb_frontiers_free(struct zb_frontiers *frontiers);
 
 #endif

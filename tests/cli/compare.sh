@@ -1,6 +1,6 @@
 # The table and the words, without the last column, which is the time it took, and without ilp, which a build may lack.
 compare() {
-  "$ZBSOLVE" compare -q "$@" | sed -E 's/ +[0-9]+\.[0-9]{3}$//; /^[* ]  ilp /d'
+  "$ZBSOLVE" compare -q "$@" | sed -E 's/ +[0-9]+\.[0-9]{3}$//; /^[* ]  ilp /d; /auto takes .* less than 1f1b-interleaved/d'
   echo
 }
 profile=$CONFIGS/table5-1.5b-p8-m24.json
