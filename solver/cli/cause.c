@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "solver/cli/compare.h"
+#include "solver/cli/cause.h"
 #include "solver/cli/engines.h"
 #include "solver/model/number.h"
 
@@ -96,21 +96,21 @@ static enum zb_status try_cause(const struct zb_problem *problem, const struct z
   return status == ZB_OK || status == ZB_BAD_INPUT ? ZB_OK : zb_fail(error, status, "%s", why.text);
 }
 
-enum zb_status zb_compare_attribute(const struct zb_profile *placed, const struct zb_problem *problem,
-                                    struct zb_compare *compare, struct zb_error *error) {
+enum zb_status zb_attribute(const struct zb_profile *placed, const struct zb_problem *problem,
+                            struct zb_attribution *binds, struct zb_error *error) {
   enum zb_status status = ZB_OK;
   for (int d = 0; d < placed->devices; d++)
-    compare->work_ns = zb_max(compare->work_ns, zb_profile_least_work(placed, d));
+    binds->work_ns = zb_max(binds->work_ns, zb_profile_least_work(placed, d));
   if (!zb_deadline_passed(&problem->deadline))
-    status = heuristic_cost(problem, placed, &compare->base_cost_ns, error);
+    status = heuristic_cost(problem, placed, &binds->base_cost_ns, error);
   for (int k = 0; k < ZB_CAUSE_COUNT && status == ZB_OK; k++) {
     struct zb_cause cause = {.kind = (enum zb_cause_kind)k};
     if (!zb_deadline_passed(&problem->deadline))
-      status = try_cause(problem, placed, compare->base_cost_ns, &cause, error);
+      status = try_cause(problem, placed, binds->base_cost_ns, &cause, error);
     int place = k;
-    for (; place > 0 && cause.saving > compare->causes[place - 1].saving; place--)
-      compare->causes[place] = compare->causes[place - 1];
-    compare->causes[place] = cause;
+    for (; place > 0 && cause.saving > binds->causes[place - 1].saving; place--)
+      binds->causes[place] = binds->causes[place - 1];
+    binds->causes[place] = cause;
   }
   return status;
 }

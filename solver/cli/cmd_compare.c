@@ -105,9 +105,9 @@ static void print_json(const struct zb_compare *compare, struct zb_text *out) {
                   zb_placement_word(best->placement));
     const char *separator = "";
     for (int k = 0; k < ZB_CAUSE_COUNT; k++) {
-      if (!compare->causes[k].known) continue;
+      if (!compare->binds.causes[k].known) continue;
       zb_text_print(out, "%s{\"cause\": \"%s\", \"saving\": %.6f}", separator,
-                    zb_cause_word(compare->causes[k].kind), compare->causes[k].saving);
+                    zb_cause_word(compare->binds.causes[k].kind), compare->binds.causes[k].saving);
       separator = ", ";
     }
     zb_text_put(out, "]");
@@ -118,16 +118,9 @@ static void print_json(const struct zb_compare *compare, struct zb_text *out) {
                   "\"bound_ns\": %lld}",
                   compare->rival.method, (long long)compare->rival.method_ns,
                   (long long)compare->rival.auto_ns, (long long)compare->rival.bound_ns);
-  zb_text_put(out, ", \"verdict\": [");
-  const char *separator = "";
-  for (const char *line = compare->verdict; *line; line += strcspn(line, "\n") + 1) {
-    char sentence[512];
-    snprintf(sentence, sizeof sentence, "%.*s", (int)strcspn(line, "\n"), line);
-    zb_text_put(out, separator);
-    zb_json_print_string(sentence, out);
-    separator = ", ";
-  }
-  zb_text_put(out, "]}\n");
+  zb_text_put(out, ", \"verdict\": ");
+  zb_json_print_lines(compare->verdict, out);
+  zb_text_put(out, "}\n");
 }
 
 // The question is answered where a schedule fits, and also where none of these methods has one that does.

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "heuristic/families.h"
+#include "solver/cli/cause.h"
 #include "solver/cli/engines.h"
 #include "solver/cli/method.h"
 #include "solver/model/number.h"
@@ -138,7 +139,7 @@ static enum zb_status attribute_best(const struct zb_profile *profile, const str
   struct zb_profile *placed = NULL;
   if (compare->best < 0) return ZB_OK;
   enum zb_status status = place_row(&compare->rows[compare->best], profile, &placed, error);
-  if (status == ZB_OK) status = zb_compare_attribute(placed, problem, compare, error);
+  if (status == ZB_OK) status = zb_attribute(placed, problem, &compare->binds, error);
   zb_profile_free(placed);
   return status;
 }

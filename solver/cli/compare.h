@@ -19,11 +19,6 @@ enum zb_status zb_compare_challenge(const struct zb_profile *placed, const struc
                                     const struct zb_compare_row *row, struct zb_compare_rival *rival,
                                     struct zb_error *error);
 
-// Tries what would make the best row faster: fills base_cost_ns, work_ns and causes. `placed` is that row's
-// profile.
-enum zb_status zb_compare_attribute(const struct zb_profile *placed, const struct zb_problem *problem,
-                                    struct zb_compare *compare, struct zb_error *error);
-
 // Fills `verdict` from the rest.
 enum zb_status zb_compare_judge(struct zb_compare *compare, struct zb_error *error);
 

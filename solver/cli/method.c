@@ -10,21 +10,26 @@
 #include "solver/io/profile_json.h"
 #include "solver/model/number.h"
 
-enum zb_status zb_method_profile(const struct zb_options *options, struct zb_profile **profile,
-                                 struct zb_error *error) {
+enum zb_status zb_method_profile_at(const struct zb_options *options, const char *path,
+                                    struct zb_profile **profile, struct zb_error *error) {
   struct zb_profile *read = NULL;
-  enum zb_status status = zb_profile_read(options->operand, &read, error);
+  enum zb_status status = zb_profile_read(path, &read, error);
   if (status != ZB_OK) return status;
   if (options->microbatches) read->microbatches = (int)options->microbatches;
   status = zb_limit_apply(options->memory_limit, read, error);
   if (status == ZB_OK) status = zb_profile_finish(read, error);
   if (status != ZB_OK) {
-    zb_error_set_path(error, options->operand);
+    zb_error_set_path(error, path);
     zb_profile_free(read);
     return status;
   }
   *profile = read;
   return ZB_OK;
+}
+
+enum zb_status zb_method_profile(const struct zb_options *options, struct zb_profile **profile,
+                                 struct zb_error *error) {
+  return zb_method_profile_at(options, options->operand, profile, error);
 }
 
 static int processors(void) {

@@ -11,6 +11,9 @@
 // caller's.
 enum zb_status zb_method_profile(const struct zb_options *options, struct zb_profile **profile,
                                  struct zb_error *error);
+// Likewise one of several.
+enum zb_status zb_method_profile_at(const struct zb_options *options, const char *path,
+                                    struct zb_profile **profile, struct zb_error *error);
 
 // The problem that the options pose, without its profile. `start_ns`: when the process began.
 struct zb_problem zb_method_problem(const struct zb_options *options, int64_t start_ns);

@@ -16,6 +16,7 @@
 #define ZB_COMMAND_TABLE(X)                                                                                  \
   X(SOLVE, solve, "PROFILE", "find the best schedule of a profile")                                          \
   X(COMPARE, compare, "PROFILE", "every method side by side, one bound, and a verdict")                      \
+  X(TUNE, tune, "PROFILE..", "one model in several profiles: the most samples a second")                     \
   X(FRONTIER, frontier, "PROFILE", "memory limit against bubble, each point with its bound")                 \
   X(CHECK, check, "SCHEDULE", "is a schedule valid, are its numbers true, does its bound hold")              \
   X(SHOW, show, "SCHEDULE", "a Gantt chart of a schedule in the terminal")                                   \
@@ -34,6 +35,7 @@ enum zb_command {
 enum {
   ZB_ON_SOLVE = 1 << ZB_COMMAND_SOLVE,
   ZB_ON_COMPARE = 1 << ZB_COMMAND_COMPARE,
+  ZB_ON_TUNE = 1 << ZB_COMMAND_TUNE,
   ZB_ON_FRONTIER = 1 << ZB_COMMAND_FRONTIER,
   ZB_ON_CHECK = 1 << ZB_COMMAND_CHECK,
   ZB_ON_SHOW = 1 << ZB_COMMAND_SHOW,
@@ -41,7 +43,7 @@ enum {
   ZB_ON_IMPORT = 1 << ZB_COMMAND_IMPORT,
   ZB_ON_COMPILE = 1 << ZB_COMMAND_COMPILE,
   ZB_ON_PROFILE = 1 << ZB_COMMAND_PROFILE,
-  ZB_ON_ENGINES = ZB_ON_SOLVE | ZB_ON_COMPARE | ZB_ON_FRONTIER,
+  ZB_ON_ENGINES = ZB_ON_SOLVE | ZB_ON_COMPARE | ZB_ON_TUNE | ZB_ON_FRONTIER,
   ZB_ON_OUTPUT = ZB_ON_SOLVE | ZB_ON_FRONTIER | ZB_ON_EXPORT | ZB_ON_IMPORT | ZB_ON_COMPILE | ZB_ON_PROFILE,
   ZB_ON_ALL = (1 << ZB_COMMAND_COUNT) - 1,
 };
@@ -70,19 +72,21 @@ enum { ZB_TORCH_FIRST_MINOR = 6 };
     "html without the comparison and the frontier, which take time")                             \
   X(proof, 0, "proof", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE,                                \
     "write the bound's proof tree to FILE beside the schedule")                                  \
-  X(method, 0, "method", "M", TEXT, "auto", 0, 0, "", ZB_ON_SOLVE | ZB_ON_FRONTIER,              \
+  X(method, 0, "method", "M", TEXT, "auto", 0, 0, "",                                            \
+    ZB_ON_SOLVE | ZB_ON_TUNE | ZB_ON_FRONTIER,                                                   \
     "how to solve (zbsolve help lists the methods)")                                             \
   X(start, 0, "start", "SCHEDULE", TEXT, NULL, 0, 0, "", ZB_ON_SOLVE,                            \
     "search on from this one, e.g. an imported one")                                             \
   X(methods, 0, "methods", "A,B,..", TEXT, NULL, 0, 0, "", ZB_ON_COMPARE | ZB_ON_FRONTIER,       \
     "only these methods; on frontier a curve each")                                              \
-  X(placements, 0, "placements", "P,Q,..", TEXT, NULL, 0, 0, "", ZB_ON_COMPARE | ZB_ON_FRONTIER, \
+  X(placements, 0, "placements", "P,Q,..", TEXT, NULL, 0, 0, "",                                 \
+    ZB_ON_COMPARE | ZB_ON_TUNE | ZB_ON_FRONTIER,                                                 \
     "only on these: own, chain, loop, v, or all")                                                \
   X(objective, 0, "objective", "O", CHOICE, "span", 0, 0, "span|makespan|period",                \
     ZB_ON_ENGINES | ZB_ON_IMPORT,                                                                \
     "what to minimise")                                                                          \
   X(memory_limit, 0, "memory-limit", "L", LIMIT, NULL, 0, 0, "",                                 \
-    ZB_ON_SOLVE | ZB_ON_COMPARE | ZB_ON_IMPORT,                                                  \
+    ZB_ON_SOLVE | ZB_ON_COMPARE | ZB_ON_TUNE | ZB_ON_IMPORT,                                     \
     "every device's: 40GiB, none, or 1.5x")                                                      \
   X(microbatches, 0, "microbatches", "N", COUNT, NULL, 1, 1000000, "",                           \
     ZB_ON_ENGINES | ZB_ON_IMPORT | ZB_ON_PROFILE,                                                \

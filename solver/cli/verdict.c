@@ -2,13 +2,11 @@
 // back.
 #include <string.h>
 
+#include "solver/cli/cause.h"
 #include "solver/cli/compare.h"
 #include "solver/cli/quantity.h"
 #include "solver/io/text.h"
 #include "solver/model/number.h"
-
-// Below this a saving is noise of the heuristics, not a cause.
-static const double NOTABLE = 0.005;
 
 static const char *const usual[] = {"1f1b", "1f1b-interleaved"};
 enum { USUAL = sizeof usual / sizeof *usual };
@@ -140,10 +138,10 @@ static void say_gain(const struct zb_compare *compare, struct zb_text *text) {
     gains = true;
   }
   if (gains) zb_text_put(text, ".\n");
-  if (compare->base_cost_ns > 0 && compare->base_cost_ns < best->cost_ns)
+  if (compare->binds.base_cost_ns > 0 && compare->binds.base_cost_ns < best->cost_ns)
     zb_text_print(text, "auto takes %s less on the same placement (%s).\n",
-                  zb_percent_text(zb_ratio(best->cost_ns, compare->base_cost_ns), amount),
-                  zb_time_text(compare->base_cost_ns, cost));
+                  zb_percent_text(zb_ratio(best->cost_ns, compare->binds.base_cost_ns), amount),
+                  zb_time_text(compare->binds.base_cost_ns, cost));
   for (int k = 0; k < USUAL; k++) {
     const struct zb_compare_row *row = find(compare, usual[k]);
     if (!row) continue;
@@ -183,17 +181,17 @@ static void say_causes(const struct zb_compare *compare, struct zb_text *text) {
   char share[ZB_QUANTITY_TEXT];
   int known = 0, notable = 0;
   for (int k = 0; k < ZB_CAUSE_COUNT; k++) {
-    known += compare->causes[k].known;
-    notable += compare->causes[k].saving >= NOTABLE;
+    known += compare->binds.causes[k].known;
+    notable += compare->binds.causes[k].saving >= ZB_NOTABLE_SAVING;
   }
   zb_text_put(text, "What binds it: ");
   if (known == 0) zb_text_put(text, "not tried, the time was up");
   if (known > 0 && notable == 0) zb_text_put(text, "nothing that was tried saves 0.5%");
   for (int k = 0; k < notable; k++) {
     zb_text_put(text, k == 0 ? "" : k == 1 ? "; then " : ", ");
-    say_cause(&compare->causes[k], text);
+    say_cause(&compare->binds.causes[k], text);
   }
-  double busy = 1.0 - zb_ratio(best->cost_ns, compare->work_ns);
+  double busy = 1.0 - zb_ratio(best->cost_ns, compare->binds.work_ns);
   zb_text_print(text, ".\nThe busiest device works %s of the time%s.\n", zb_percent_text(busy, share),
                 busy >= 0.99 ? ": only less work on it would help" : "");
 }

@@ -136,9 +136,9 @@ void zb_json_print(const struct zb_json *node, struct zb_text *text) {
   cJSON_free(printed);
 }
 
-void zb_json_print_string(const char *string, struct zb_text *text) {
+static void print_bytes(const char *bytes, size_t count, struct zb_text *text) {
   zb_text_put(text, "\"");
-  for (const char *c = string; *c; c++) {
+  for (const char *c = bytes; c < bytes + count; c++) {
     if (*c == '"' || *c == '\\')
       zb_text_print(text, "\\%c", *c);
     else if ((unsigned char)*c < 0x20)
@@ -147,4 +147,19 @@ void zb_json_print_string(const char *string, struct zb_text *text) {
       zb_text_add(text, c, 1);
   }
   zb_text_put(text, "\"");
+}
+
+void zb_json_print_string(const char *string, struct zb_text *text) {
+  print_bytes(string, strlen(string), text);
+}
+
+void zb_json_print_lines(const char *lines, struct zb_text *text) {
+  zb_text_put(text, "[");
+  for (const char *line = lines; *line;) {
+    const size_t length = strcspn(line, "\n");
+    print_bytes(line, length, text);
+    line += length + (line[length] == '\n');
+    if (*line) zb_text_put(text, ", ");
+  }
+  zb_text_put(text, "]");
 }

@@ -50,5 +50,7 @@ enum zb_decimal zb_json_scaled(const struct zb_json *node, int64_t scale, int64_
 void zb_json_print(const struct zb_json *node, struct zb_text *text);
 // Appends a string with its quotes and escapes.
 void zb_json_print_string(const char *string, struct zb_text *text);
+// Appends a list with a string for each line.
+void zb_json_print_lines(const char *lines, struct zb_text *text);
 
 #endif

@@ -23,6 +23,14 @@ void zb_compare_free(struct zb_compare *compare) {
   *compare = (struct zb_compare){.best = -1};
 }
 
+void zb_tune_free(struct zb_tune *tune) {
+  for (int k = 0; tune->rows && k < tune->count; k++) free(tune->rows[k].why);
+  free(tune->rows);
+  free(tune->warnings);
+  free(tune->verdict);
+  *tune = (struct zb_tune){.best = -1};
+}
+
 void zb_frontier_free(struct zb_frontier *frontier) {
   free(frontier->name);
   free(frontier->points);

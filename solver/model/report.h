@@ -1,5 +1,5 @@
-// report.h - what `compare` and `frontier` found, as plain data: the terminal, JSON and charts all draw from
-// it.
+// report.h - what `compare`, `tune` and `frontier` found, as plain data: the terminal, JSON and charts all
+// draw from it.
 #ifndef ZB_REPORT_H
 #define ZB_REPORT_H
 
@@ -53,6 +53,13 @@ struct zb_cause {
   double saving; // (base - cost) / base, at least 0
 };
 
+// Costs of the heuristics alone, on one profile.
+struct zb_attribution {
+  int64_t base_cost_ns;                   // with everything as it is, 0: not tried
+  int64_t work_ns;                        // the busiest device's least work
+  struct zb_cause causes[ZB_CAUSE_COUNT]; // largest saving first; all unknown where nothing was tried
+};
+
 // A method's own memory given to `auto`: with each device's limit at what the method keeps there.
 struct zb_compare_rival {
   const char *method; // NULL: not tried
@@ -82,10 +89,35 @@ struct zb_compare {
   struct zb_reason reason; // where the profile has no schedule at all (every row INFEASIBLE)
   struct zb_compare_rival rival;
   struct zb_compare_shift shift;
-  int64_t base_cost_ns,
-      work_ns; // of the heuristics on the best row's profile; its busiest device's least work
-  struct zb_cause causes[ZB_CAUSE_COUNT]; // largest saving first; all unknown when best is -1
-  char *verdict;                          // owned: the words, one sentence a line
+  struct zb_attribution binds; // of the best row's profile
+  char *verdict;               // owned: the words, one sentence a line
+};
+
+// One profile of the model on one placement. Numbers that do not exist are 0.
+struct zb_tune_row {
+  const char *path;   // not owned
+  const char *method; // a word of the table of methods, not owned
+  int devices, microbatches, chunks;
+  int64_t samples; // in one microbatch
+  enum zb_placement placement;
+  enum zb_status status;
+  int64_t cost_ns, bound_ns;
+  double gap, bubble_rate;
+  double rate, most_rate;  // samples a second of the schedule, and of one that would cost the bound
+  int64_t most_bytes;      // the largest peak
+  char *why;               // owned: where nothing fits, what is missing; else NULL
+  struct zb_reason reason; // for INFEASIBLE
+  struct zb_attribution binds;
+  double seconds;
+};
+
+struct zb_tune {
+  enum zb_objective objective;
+  struct zb_tune_row *rows; // [count] by samples a second, then those that do not fit, then the rest
+  int count;
+  int best;       // its row, -1: nothing fits
+  char *warnings; // owned, one a line: why the profiles may not be one model under one limit
+  char *verdict;  // owned: the words, one sentence a line
 };
 
 struct zb_frontier_point {
@@ -124,6 +156,7 @@ struct zb_frontiers {
 
 void zb_compare_free(struct zb_compare *compare);    // the fields, not the struct
 void zb_frontier_free(struct zb_frontier *frontier); // likewise
+void zb_tune_free(struct zb_tune *tune);
 void zb_frontiers_free(struct zb_frontiers *frontiers);
 
 #endif

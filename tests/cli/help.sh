@@ -1,6 +1,6 @@
 # Every help text: they come from the tables of commands, options and methods.
 "$ZBSOLVE" help
-for command in solve compare frontier check show export import compile profile; do
+for command in solve compare tune frontier check show export import compile profile; do
   echo "--"
   "$ZBSOLVE" help "$command"
 done

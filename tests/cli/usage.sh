@@ -7,7 +7,7 @@ try() {
 profile=$CONFIGS/table5-1.5b-p8-m24.json
 try
 try sovle
-try tune "$profile"
+try tuna "$profile"
 try --json solve "$profile"
 try help sovle
 try help solve show
