@@ -73,7 +73,9 @@ int64_t zb_v_block_periods(int64_t count, int64_t period_ns);
 int64_t zb_v_block_share(int64_t ns, int64_t eighths);
 
 // Fills an empty pipe: every microbatch, within every device's room. Cannot fail where each device has room
-// for one microbatch.
-void zb_v_walk(struct zb_v_pipe *pipe, const struct zb_v_block *block, const struct zb_v_rule *rule);
+// for one microbatch. Gives up, with pipe->longest_ns above most_ns, once the span cannot be most_ns or less;
+// INT64_MAX: never. Returns the number of ops written.
+int64_t zb_v_walk(struct zb_v_pipe *pipe, const struct zb_v_block *block, const struct zb_v_rule *rule,
+                  int64_t most_ns);
 
 #endif

@@ -2,8 +2,9 @@
 //
 // A candidate is a block's shape, how much its warm-up is advanced, and the rule of the walk. First
 // some starts are tried: blocks whose flights rest for what the memory allows, shared out in different ways,
-// and zb-v's. Then the best one is changed at random for as long as the budget lasts, and every change
-// that costs no more is kept, so that the search can cross plateaus.
+// and zb-v's. Then the best one is changed at random for as long as the budget lasts, and a change is kept
+// that costs no more than what was kept some changes ago, so that the search can cross plateaus and low
+// ridges. A walk stops as soon as its idle time alone makes it cost more than what would be kept.
 //
 // The budget is counted in ops, not in time: the same seed gives the same schedule on every machine.
 // Candidates are compared on few microbatches, which show both ends and the steady state between them; the
@@ -23,6 +24,8 @@ enum {
   OPS_TRIED = 2000000, // the budget
   MOST_TRIED = 8000,   // candidates, where they are small
   ELITE = 6,           // walked in full
+  LATE = 30,           // candidates that a change may look back on
+  STRICT_SHARE = 3,    // of the budget
   COMPARED = 2,        // microbatches for comparing, in devices
 };
 
@@ -55,7 +58,7 @@ static int random_below(struct search *search, int count) {
   return (int)(random_bits(search) % (uint64_t)count);
 }
 
-static void walk(struct search *search, const struct candidate *c, int microbatches) {
+static int64_t walk(struct search *search, const struct candidate *c, int microbatches, int64_t most_ns) {
   struct zb_v_pipe *pipe = &search->pipe;
   pipe->microbatches = microbatches;
   if (!search->sized || search->fused_now != c->fuse_where_shorter) {
@@ -71,7 +74,7 @@ static void walk(struct search *search, const struct candidate *c, int microbatc
     zb_v_block_lay(pipe, &c->shape, &search->block);
   }
   zb_v_block_advance(&search->block, pipe->devices, c->eighths);
-  zb_v_walk(pipe, &search->block, &c->rule);
+  return zb_v_walk(pipe, &search->block, &c->rule, most_ns);
 }
 
 static int microbatches_for_comparing(const struct zb_profile *profile) {
@@ -99,15 +102,21 @@ static void enter(struct search *search, const struct candidate *c) {
   search->elite[at] = *c;
 }
 
-static void try_candidate(struct search *search, struct candidate *c) {
+// Sets the candidate's cost, or leaves it ZB_NEVER where that is above most_ns.
+static void try_candidate(struct search *search, struct candidate *c, int64_t most_ns) {
   const int m = microbatches_for_comparing(search->problem->profile);
+  c->cost_ns = ZB_NEVER;
   if (spent(search)) return;
-  walk(search, c, m);
+  search->left -= walk(search, c, m, most_ns);
+  search->tried++;
+  if (search->pipe.longest_ns > most_ns) return;
   c->cost_ns = search->problem->objective == ZB_MAKESPAN ? zb_v_pipe_makespan(&search->pipe)
                                                          : zb_v_pipe_span(&search->pipe);
-  search->left -= (int64_t)6 * m * search->pipe.devices;
-  search->tried++;
   enter(search, c);
+}
+
+static void try_start(struct search *search, struct candidate *c) {
+  try_candidate(search, c, search->elites == ELITE ? search->elite[ELITE - 1].cost_ns : ZB_NEVER);
 }
 
 // How long the hops of a flight may rest on average so that the passes of a microbatch stay as long as the
@@ -167,7 +176,7 @@ static void start_from_zb_v(struct search *search) {
       for (int half = 0; half < 2; half++)
         c.shape.rest_ns[ZB_V_F0][half] -= search->missing_ns / search->pipe.devices;
     }
-    try_candidate(search, &c);
+    try_start(search, &c);
   }
 }
 
@@ -226,7 +235,7 @@ static void start_from_rests(struct search *search) {
     c.rule.ends_ahead_ns = start->free_ends ? ZB_NEVER : c.rule.ahead_ns;
     c.rule.lead_ns = ZB_NEVER;
     c.rule.weight_lag_ns = start->lagged ? zb_v_block_share(search->period_ns, 2) : ZB_NEVER;
-    try_candidate(search, &c);
+    try_start(search, &c);
   }
 }
 
@@ -293,13 +302,27 @@ static void bound_rests(const struct search *search, struct candidate *c) {
       c->shape.rest_ns[k][half] = zb_max(-most_ns, zb_min(c->shape.rest_ns[k][half], most_ns));
 }
 
+// Late acceptance: a change is kept if it costs no more than what was kept LATE changes ago, or than what it
+// changes. It so leaves an optimum from which no single step goes down. The last part of the budget is for
+// the best: there only a change that costs no more is kept.
 static void climb(struct search *search) {
-  while (!spent(search)) {
-    struct candidate c = search->elite[0];
+  int64_t late[LATE];
+  struct candidate at = search->elite[0];
+  bool strict = false;
+  for (int k = 0; k < LATE; k++) late[k] = at.cost_ns;
+  for (int step = 0; !spent(search); step++) {
+    if (!strict && search->left < OPS_TRIED / STRICT_SHARE) {
+      strict = true;
+      at = search->elite[0];
+    }
+    struct candidate c = at;
     if (c.zb_v) shape_zb_v(search, &c);
     for (int changes = 1 + random_below(search, 3); changes > 0; changes--) change(search, &c);
     bound_rests(search, &c);
-    try_candidate(search, &c);
+    const int64_t most_ns = strict ? at.cost_ns : zb_max(late[step % LATE], at.cost_ns);
+    try_candidate(search, &c, most_ns);
+    if (c.cost_ns <= most_ns) at = c;
+    late[step % LATE] = at.cost_ns;
   }
 }
 
@@ -314,7 +337,7 @@ static enum zb_status finish(struct search *search, struct zb_result *result, st
   for (int k = 0; k < (ranked ? 1 : search->elites) && status == ZB_OK; k++) {
     struct zb_schedule *schedule = NULL;
     if (k > 0 && zb_deadline_passed(&search->problem->deadline)) break;
-    walk(search, &search->elite[k], profile->microbatches);
+    walk(search, &search->elite[k], profile->microbatches, INT64_MAX);
     zb_v_pipe_write(&search->pipe, &builder);
     status = zb_builder_finish(&builder, &schedule, error);
     if (status == ZB_OK) status = zb_result_from_schedule(search->problem, schedule, &next, error);

@@ -49,7 +49,7 @@ static enum zb_status finish(const struct zb_problem *problem, struct zb_v_pipe 
                              struct zb_error *error) {
   struct zb_schedule_builder builder = {0};
   struct zb_schedule *schedule = NULL;
-  zb_v_walk(pipe, block, rule);
+  zb_v_walk(pipe, block, rule, INT64_MAX);
   enum zb_status status = zb_builder_create(problem->profile, &builder, error);
   if (status == ZB_OK) {
     zb_v_pipe_write(pipe, &builder);

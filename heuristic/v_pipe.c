@@ -26,7 +26,11 @@ enum zb_status zb_v_pipe_create(int devices, int microbatches, struct zb_v_pipe 
     q.stage[s].forward_end_ns = q.ends + 2 * s * m;
     q.stage[s].backward_end_ns = q.ends + (2 * s + 1) * m;
   }
-  for (size_t i = 0; i < p; i++) q.device[i].word = q.words + OPS_OF_ONE * i * m;
+  for (size_t i = 0; i < p; i++) {
+    q.device[i].word = q.words + OPS_OF_ONE * i * m;
+    q.device[i].stage[0] = &q.stage[i];
+    q.device[i].stage[1] = &q.stage[CHUNKS * p - 1 - i];
+  }
   *pipe = q;
   return ZB_OK;
 }
@@ -123,7 +127,7 @@ void zb_v_pipe_take_units(struct zb_v_pipe *pipe, int most_kept, bool fused) {
 
 void zb_v_pipe_append(struct zb_v_pipe *pipe, int device, int chunk, enum zb_kind kind, int64_t start_ns) {
   struct zb_v_device *d = &pipe->device[device];
-  struct zb_v_stage *stage = &pipe->stage[zb_v_stage_of(pipe, device, chunk)];
+  struct zb_v_stage *stage = d->stage[chunk];
   if (d->count == 0) {
     d->start_ns = start_ns;
   } else {
@@ -158,17 +162,16 @@ void zb_v_pipe_append(struct zb_v_pipe *pipe, int device, int chunk, enum zb_kin
 }
 
 int64_t zb_v_pipe_arrival(const struct zb_v_pipe *pipe, int device, enum zb_v_class class) {
-  const int chunk = class == ZB_V_F1 || class == ZB_V_B1, s = zb_v_stage_of(pipe, device, chunk);
-  const struct zb_v_stage *stage = &pipe->stage[s];
+  const struct zb_v_stage *stage = pipe->device[device].stage[class == ZB_V_F1 || class == ZB_V_B1];
   if (class == ZB_V_F0 || class == ZB_V_F1) {
     const int j = stage->forwards;
     if (j == pipe->microbatches) return ZB_NEVER;
-    if (s == 0) return 0;
+    if (stage == pipe->stage) return 0;
     return stage[-1].forwards > j ? stage[-1].forward_end_ns[j] + stage->forward_comm_ns : ZB_NEVER;
   }
   const int j = stage->backwards;
   if (j == stage->forwards) return ZB_NEVER;
-  if (s == CHUNKS * pipe->devices - 1) return stage->forward_end_ns[j];
+  if (stage == pipe->device[0].stage[1]) return stage->forward_end_ns[j];
   return stage[1].backwards > j ? stage[1].backward_end_ns[j] + stage->backward_comm_ns : ZB_NEVER;
 }
 

@@ -29,8 +29,9 @@ struct zb_v_stage {
 };
 
 struct zb_v_device {
-  int64_t room_bytes; // limit without static
-  int64_t work_ns;    // all its ops together
+  struct zb_v_stage *stage[2]; // its chunks
+  int64_t room_bytes;          // limit without static
+  int64_t work_ns;             // all its ops together
   int64_t start_ns, end_ns, idle_ns;
   int64_t kept_bytes, peak_bytes;
   int64_t turn_ns[ZB_V_CLASSES], arrival_ns[ZB_V_CLASSES]; // the walk's: of the next op of each class

@@ -66,16 +66,17 @@ static int next_of(const struct view *v, int class) {
 }
 
 static struct view view_of(const struct zb_v_pipe *pipe, int i) {
-  return (struct view){&pipe->device[i], &pipe->stage[i], &pipe->stage[zb_v_stage_of(pipe, i, 1)]};
+  const struct zb_v_device *d = &pipe->device[i];
+  return (struct view){d, d->stage[0], d->stage[1]};
 }
 
 // Looks up turn and arrival of the device's next op of a class: after it has run one, or what that one waits
 // for was scheduled.
 static void look_up(struct zb_v_pipe *pipe, const struct zb_v_block *block, int i, int class) {
   const struct zb_v_turns *turns = &block->device[i];
-  const struct view v = view_of(pipe, i);
-  const int next = next_of(&v, class);
   struct zb_v_device *d = &pipe->device[i];
+  const struct zb_v_stage *stage = d->stage[chunk_of(class)];
+  const int next = is_forward(class) ? stage->forwards : stage->backwards;
   d->turn_ns[class] = d->arrival_ns[class] = ZB_NEVER;
   if (next == pipe->microbatches) return;
   d->turn_ns[class] = turns->turn_ns[class] + next * block->period_ns;
@@ -159,10 +160,16 @@ static struct choice decide(const struct zb_v_pipe *pipe, const struct zb_v_bloc
   return (struct choice){RUN, of, (of ? v.high : v.low)->fused ? ZB_BW : ZB_B, 0};
 }
 
-// A neighbour has learnt of an arrival: it may decide anew, but not before it is free.
-static void announce(struct zb_tournament *t, const struct zb_v_pipe *pipe, int device, int64_t now_ns) {
-  if (device < 0 || device >= pipe->devices) return;
-  const int64_t at_ns = zb_max(now_ns, pipe->device[device].end_ns);
+// The device's next op of a class may have got its arrival. Only that can change what a waiting device does,
+// and not before it is there: until then the gap that it has decided about only gets shorter. A device at
+// work decides when it is free anyway.
+static void announce(struct zb_v_pipe *pipe, const struct zb_v_block *block, struct zb_tournament *t,
+                     int device, int class, int64_t now_ns) {
+  const struct zb_v_device *d = &pipe->device[device];
+  if (d->arrival_ns[class] != ZB_NEVER) return;
+  look_up(pipe, block, device, class);
+  if (d->arrival_ns[class] == ZB_NEVER) return;
+  const int64_t at_ns = zb_max(zb_max(now_ns, d->end_ns), d->arrival_ns[class]);
   if (at_ns < t->clock[device]) zb_tournament_set(t, device, at_ns);
 }
 
@@ -171,22 +178,22 @@ static void pass_on(struct zb_v_pipe *pipe, const struct zb_v_block *block, stru
                     int class, int64_t now_ns) {
   const int to = class == ZB_V_F0 || class == ZB_V_B1 ? i + 1 : i - 1;
   look_up(pipe, block, i, class);
-  if (to >= 0 && to < pipe->devices) {
-    look_up(pipe, block, to, class);
-    announce(t, pipe, to, now_ns);
-  } else if (class != ZB_V_B0) {
+  if (to >= 0 && to < pipe->devices)
+    announce(pipe, block, t, to, class, now_ns);
+  else if (class != ZB_V_B0)
     look_up(pipe, block, i, class + 1); // the flight turns on this device
-  }
 }
 
-void zb_v_walk(struct zb_v_pipe *pipe, const struct zb_v_block *block, const struct zb_v_rule *rule) {
+int64_t zb_v_walk(struct zb_v_pipe *pipe, const struct zb_v_block *block, const struct zb_v_rule *rule,
+                  int64_t most_ns) {
   struct zb_tournament t;
+  int64_t ops = 0;
   zb_tournament_begin(&t, pipe->clock, pipe->devices);
   zb_tournament_set(&t, 0, 0);
   for (int i = 0; i < pipe->devices; i++)
     for (int class = 0; class < ZB_V_CLASSES; class ++) look_up(pipe, block, i, class);
   int unfinished = pipe->devices;
-  while (unfinished > 0) {
+  while (unfinished > 0 && pipe->longest_ns <= most_ns) {
     const int i = zb_tournament_first(&t);
     const int64_t now_ns = t.clock[i];
     assert(now_ns != ZB_NEVER);
@@ -196,6 +203,7 @@ void zb_v_walk(struct zb_v_pipe *pipe, const struct zb_v_block *block, const str
       continue;
     }
     zb_v_pipe_append(pipe, i, choice.chunk, choice.kind, now_ns);
+    ops++;
     const struct view v = view_of(pipe, i);
     const bool ended = v.low->weights + v.high->weights == 2 * pipe->microbatches;
     unfinished -= ended;
@@ -204,4 +212,5 @@ void zb_v_walk(struct zb_v_pipe *pipe, const struct zb_v_block *block, const str
       pass_on(pipe, block, &t, i, choice.chunk ? ZB_V_B1 : ZB_V_B0, now_ns);
     zb_tournament_set(&t, i, ended ? ZB_NEVER : v.device->end_ns);
   }
+  return ops;
 }

@@ -154,11 +154,11 @@ static void test_repeating_period(void **state) {
 }
 
 // No schedule of unit passes on a V is shorter than 6m+6p-3k-1 with k chunks a device (arXiv 2405.15362,
-// appendix E): v-blocks comes within 2. (With 15 and 16 devices it is 3 above in three of 40 cases.)
+// appendix E): v-blocks comes within 2.
 static void test_v_blocks_units(void **state) {
   (void)state;
-  const int most = getenv("ZB_LONG") ? 14 : 6;
-  for (int p = 3; p <= most; p++) {
+  const int most = getenv("ZB_LONG") ? 16 : 6;
+  for (int p = 2; p <= most; p++) {
     for (int k = (p + 4) / 3 * 2; k <= 2 * p; k++) {
       const int64_t m = 2 * p, bound = zb_max(6 * m, 6 * m + 6 * p - 3 * k - 1);
       struct zb_profile *profile = v_profile(p, 2 * p, unit_chunk, k);
@@ -178,7 +178,7 @@ static void test_v_blocks_known(void **state) {
     int64_t bound_ns, most_ns, published_ns;
   } rows[] = {{4, 8, 4, 200, 203, 216},   {4, 8, 5, 183, 188, 207},   {4, 8, 6, 169, 169, 172},
               {4, 8, 7, 160, 160, 165},   {4, 8, 8, 154, 154, 154},   {8, 16, 8, 382, 397, 417},
-              {8, 16, 9, 370, 390, 417},  {8, 16, 10, 361, 366, 369}, {8, 16, 12, 343, 344, 352},
+              {8, 16, 9, 370, 385, 417},  {8, 16, 10, 361, 364, 369}, {8, 16, 12, 343, 345, 352},
               {8, 16, 14, 325, 326, 329}, {8, 16, 16, 314, 314, 314}};
   for (size_t k = 0; k < COUNT(rows); k++) {
     struct zb_profile *profile = v_profile(rows[k].p, rows[k].m, chunk, rows[k].limit);
