@@ -1,6 +1,6 @@
 // One measured call on a profile of a given size, for an instruction counter to watch.
 //
-//   growth greedy|zb-v|v-half|timeline|period DEVICES MICROBATCHES [uneven]
+//   growth greedy|zb-v|v-half|v-min|1f1b-v|v-blocks|timeline|period DEVICES MICROBATCHES [uneven]
 //
 // Prints the number of ops. bench/growth.sh runs it under callgrind, which counts only inside `measured`.
 #include <stdio.h>
@@ -32,6 +32,10 @@ static enum zb_status greedy(struct subject *subject) { return solve(subject, &z
 static enum zb_status zb_v(struct subject *subject) { return solve(subject, &zb_engine_zb_v); }
 static enum zb_status v_half(struct subject *subject) { return solve(subject, &zb_engine_v_half); }
 
+static enum zb_status v_min(struct subject *subject) { return solve(subject, &zb_engine_v_min); }
+static enum zb_status one_f_one_b_v(struct subject *subject) { return solve(subject, &zb_engine_1f1b_v); }
+static enum zb_status v_blocks(struct subject *subject) { return solve(subject, &zb_engine_v_blocks); }
+
 static enum zb_status timeline(struct subject *subject) {
   return zb_timeline_compute(subject->problem.profile, subject->schedule, &subject->timeline,
                              &subject->error);
@@ -45,11 +49,10 @@ static const struct {
   const char *name;
   part *run;
   bool on_v, schedules; // on a V; makes the schedule that the others are measured on
-} parts[] = {{"greedy", greedy, false, true},
-             {"zb-v", zb_v, true, true},
-             {"v-half", v_half, true, true},
-             {"timeline", timeline, false, false},
-             {"period", period, false, false}};
+} parts[] = {{"greedy", greedy, false, true},       {"zb-v", zb_v, true, true},
+             {"v-half", v_half, true, true},        {"v-min", v_min, true, true},
+             {"1f1b-v", one_f_one_b_v, true, true}, {"v-blocks", v_blocks, true, true},
+             {"timeline", timeline, false, false},  {"period", period, false, false}};
 enum { PARTS = sizeof parts / sizeof *parts };
 
 // Its name is growth.sh's to know.
@@ -88,7 +91,9 @@ int main(int argc, char **argv) {
   size_t which = 0;
   while (argc >= 4 && which < PARTS && strcmp(argv[1], parts[which].name) != 0) which++;
   if (argc < 4 || which == PARTS || argc > 5 || (argc == 5 && strcmp(argv[4], "uneven") != 0)) {
-    fputs("usage: growth greedy|zb-v|v-half|timeline|period DEVICES MICROBATCHES [uneven]\n", stderr);
+    fputs("usage: growth greedy|zb-v|v-half|v-min|1f1b-v|v-blocks|timeline|period DEVICES MICROBATCHES "
+          "[uneven]\n",
+          stderr);
     return 2;
   }
   struct subject subject = {.problem = {.objective = ZB_SPAN, .threads = 1, .seed = 1}};

@@ -20,7 +20,7 @@ instructions() { # PART DEVICES MICROBATCHES [uneven]: leaves "ops instructions"
   echo "$ops $(sed -n 's/^\(summary\|totals\): *//p' "$work/out" | head -n 1)" >"$work/row"
 }
 
-for kind in greedy: greedy:uneven zb-v: zb-v:uneven v-half: timeline: timeline:uneven period: period:uneven; do
+for kind in greedy: greedy:uneven zb-v: zb-v:uneven v-half: v-min: 1f1b-v: v-blocks: timeline: timeline:uneven period: period:uneven; do
   for size in $sizes; do
     # shellcheck disable=SC2086
     instructions "${kind%:*}" "${size%x*}" "${size#*x}" ${kind#*:}
