@@ -54,7 +54,9 @@ void zb_progress_start(struct zb_progress *progress, const struct zb_options *op
   problem->progress_context = progress;
 }
 
-void zb_progress_label(struct zb_progress *progress, const char *label) { progress->label = label; }
+void zb_progress_label(struct zb_progress *progress, const char *label) {
+  if (progress) progress->label = label;
+}
 
 void zb_progress_end(struct zb_progress *progress) {
   if (progress->mode == ZB_PROGRESS_LIVE && progress->shown) {

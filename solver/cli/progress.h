@@ -20,7 +20,7 @@ struct zb_progress {
 // Listens to `problem`, which keeps a pointer to `progress`.
 void zb_progress_start(struct zb_progress *progress, const struct zb_options *options, int64_t start_ns,
                        struct zb_problem *problem);
-// What the next reports are about.
+// What the next reports are about. `progress` NULL: nobody listens.
 void zb_progress_label(struct zb_progress *progress, const char *label);
 void zb_progress_end(struct zb_progress *progress);
 
