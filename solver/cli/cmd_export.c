@@ -106,7 +106,7 @@ enum zb_status zb_command_export(const struct zb_options *options, int64_t start
                                           .torch_minor = options->target + ZB_TORCH_FIRST_MINOR,
                                           .layers = options->layers,
                                           .compare = beside.has_compare ? &beside.compare : NULL,
-                                          .frontier = beside.has_frontier ? &beside.frontier : NULL};
+                                          .frontiers = beside.has_frontiers ? &beside.frontiers : NULL};
     status = format->write(&input, &output, error);
   }
   if (status != ZB_OK && !error->path[0]) zb_error_set_path(error, options->operand);

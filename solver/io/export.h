@@ -14,12 +14,12 @@
 
 // What a writer may look at. Everything is borrowed.
 struct zb_export_input {
-  const struct zb_answer *answer;     // with a schedule; every number in it has been recomputed
-  const struct zb_timeline *timeline; // of that schedule, complete, period included
-  int torch_minor;                    // the release of torch to write for: 2.torch_minor
-  int64_t layers;                     // of the model, 0: not said
-  const struct zb_compare *compare;   // of its profile, for formats that show it; NULL: there is none
-  const struct zb_frontier *frontier; // likewise
+  const struct zb_answer *answer;       // with a schedule; every number in it has been recomputed
+  const struct zb_timeline *timeline;   // of that schedule, complete, period included
+  int torch_minor;                      // the release of torch to write for: 2.torch_minor
+  int64_t layers;                       // of the model, 0: not said
+  const struct zb_compare *compare;     // of its profile, for formats that show it; NULL: there is none
+  const struct zb_frontiers *frontiers; // likewise
 };
 
 // A setting of a framework without which the file does not run as meant.

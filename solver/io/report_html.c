@@ -235,9 +235,9 @@ static void put_comparison(const struct page *page) {
 }
 
 static void put_frontier(const struct page *page) {
-  if (!page->input->frontier) return;
+  if (!page->input->frontiers) return;
   zb_text_put(page->text, "<section>\n<h2>What more memory buys</h2>\n<figure>\n");
-  zb_frontier_print_svg(page->input->frontier, page->text);
+  zb_frontier_print_svg(page->input->frontiers, page->text);
   zb_text_put(page->text, "</figure>\n</section>\n\n");
 }
 
