@@ -1,6 +1,6 @@
 # Each format of a schedule on a chain, a loop, a V and a list: the file, or why it cannot be.
 for method in zb-h1 1f1b-interleaved zb-v; do
-  "$ZBSOLVE" solve "$CONFIGS/zb-measured-4-stage.json" --microbatches 4 --memory-limit none --method $method -q -o $method.json
+  "$ZBSOLVE" solve "$CONFIGS/zb-measured-4-stage.json" --microbatches 4 --memory-limit none --method $method -q -o $method.json >/dev/null
   for format in torch-csv node-list megatron-layout; do
     echo "-- $method $format"
     "$ZBSOLVE" export $method.json --to $format --layers 26 -o out 2>notes
@@ -17,7 +17,7 @@ cat >list.json <<'JSON'
 {"zbsolve_profile": 1, "devices": 2, "microbatches": 2, "chunks": 2, "placement": [0, 0, 1, 1],
  "time": {"unit": "ms", "f": 1, "b": 1, "w": 1, "comm": 0}}
 JSON
-"$ZBSOLVE" solve list.json -q -o listed.json
+"$ZBSOLVE" solve list.json -q -o listed.json >/dev/null
 for format in torch-csv megatron-layout; do
   "$ZBSOLVE" export listed.json --to $format
   echo "exit code $?"
