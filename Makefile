@@ -10,6 +10,7 @@ CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
 GLPK   ?= auto
 ZLIB   ?= auto
+BLAS   ?= auto
 CMOCKA ?= auto
 WERROR ?= 0
 FUZZ_SECONDS ?= 60
@@ -21,7 +22,7 @@ SAN    =
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
-export CC CPPFLAGS CFLAGS LDFLAGS BUILD GLPK ZLIB CMOCKA
+export CC CPPFLAGS CFLAGS LDFLAGS BUILD GLPK ZLIB BLAS CMOCKA
 
 # These targets build nothing themselves: they must work before there is anything to link, and demo and test
 # first fetch what is missing. So the parts are looked for only by the make that builds.
@@ -29,7 +30,7 @@ OUTER = help demo test check-long asan tsan fuzz bench golden test-torch fmt fmt
 ifneq ($(filter-out $(OUTER),$(or $(MAKECMDGOALS),all)),)
 
 $(shell CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' \
-  GLPK='$(GLPK)' ZLIB='$(ZLIB)' CMOCKA='$(CMOCKA)' .ci/parts write '$(BUILD)/parts.mk')
+  GLPK='$(GLPK)' ZLIB='$(ZLIB)' BLAS='$(BLAS)' CMOCKA='$(CMOCKA)' .ci/parts write '$(BUILD)/parts.mk')
 ifneq ($(.SHELLSTATUS),0)
 $(error a part that was asked for does not link)
 endif
@@ -39,10 +40,12 @@ $(error cJSON is needed: apt-get install libcjson-dev (make demo and make test i
 endif
 
 ABSENT := $(if $(filter yes,$(PART_GLPK)),ilp/glpk_stub.c,ilp/glpk_solve.c) \
-          $(if $(filter yes,$(PART_ZLIB)),solver/io/gzip_stub.c,solver/io/gzip_zlib.c)
+          $(if $(filter yes,$(PART_ZLIB)),solver/io/gzip_stub.c,solver/io/gzip_zlib.c) \
+          $(if $(filter yes,$(PART_BLAS)),runtime/gemm_plain.c,runtime/gemm_blas.c)
 LIB_SRC := $(filter-out solver/cli/main.c $(ABSENT), \
              $(wildcard $(addsuffix /*.c,solver/model solver/exact solver/program solver/io solver/cli heuristic ilp)))
 PAGES        := $(foreach file,report.html report.css report.js,$(BUILD)/gen/$(file).o)
+RUN_SRC := $(filter-out runtime/zbreplay.c $(ABSENT),$(wildcard runtime/*.c))
 CHECK_SRC    := $(wildcard tests/zbcheck*.c)
 SUPPORT_SRC  := $(filter-out $(CHECK_SRC),$(wildcard tests/*.c)) \
                 $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c))
@@ -51,8 +54,10 @@ FUZZ_SRC     := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
 BENCH_SRC    := $(wildcard bench/*.c)
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+double = $(patsubst %.c,$(BUILD)/obj/double/%.o,$(1))
 
-PROGRAMS := $(if $(wildcard solver/cli/main.c),$(BUILD)/zbsolve) $(if $(CHECK_SRC),$(BUILD)/zbcheck)
+PROGRAMS := $(if $(wildcard solver/cli/main.c),$(BUILD)/zbsolve) $(if $(CHECK_SRC),$(BUILD)/zbcheck) \
+            $(if $(wildcard runtime/zbreplay.c),$(BUILD)/zbreplay)
 UNITS    := $(if $(filter yes,$(PART_CMOCKA)),$(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%))
 REPLAYS  := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZERS  := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
@@ -72,7 +77,7 @@ say = $(if $(V),,@echo '  $(1)')
 record = $(shell mkdir -p '$(BUILD)')$(if $(call differs,$(strip $(2)),$(file <$(1))),$(file >$(1),$(strip $(2))))
 differs = $(if $(and $(findstring x$(1)x,x$(2)x),$(findstring x$(2)x,x$(1)x)),,yes)
 $(call record,$(BUILD)/flags,$(CC) $(ALL_CFLAGS) $(LDFLAGS))
-$(call record,$(BUILD)/members,$(LIB_SRC) : $(SUPPORT_SRC) : $(CHECK_SRC))
+$(call record,$(BUILD)/members,$(LIB_SRC) : $(RUN_SRC) : $(SUPPORT_SRC) : $(CHECK_SRC))
 
 endif
 
@@ -80,9 +85,9 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-19s %s\n", $$1, $$2}'
 	@echo 'variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 (whole commands), WERROR=1, DEPS=0 (install no packages),'
 	@echo '           CHROMIUM=1 (install a browser for the tests),'
-	@echo '           GLPK|ZLIB|CMOCKA=auto|1|0 (take it if it links, insist, leave it out)'
+	@echo '           GLPK|ZLIB|BLAS|CMOCKA=auto|1|0 (take it if it links, insist, leave it out)'
 
-all: $(PROGRAMS) ## build the programs (default): build/zbsolve, build/zbcheck
+all: $(PROGRAMS) ## build the programs (default): build/zbsolve, build/zbcheck, build/zbreplay
 
 # The outer targets hand over to a make of their own, with as many jobs as there are processors.
 INNER = +@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 2))
@@ -127,8 +132,8 @@ fmt-check: ## say which sources `make fmt` would change
 install: all ## put the programs and configs under PREFIX (/usr/local); DESTDIR is honoured
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 755 $(PROGRAMS) '$(DESTDIR)$(PREFIX)/bin'
-	cd configs && find . -name '*.json' -exec install -D -m 644 '{}' \
-	  '$(abspath $(DESTDIR)$(PREFIX))/share/zbsolve/configs/{}' ';'
+	cd configs && find . -name '*.json' -o -name '*.txt' | \
+	  xargs -I '{}' install -D -m 644 '{}' '$(abspath $(DESTDIR)$(PREFIX))/share/zbsolve/configs/{}'
 
 clean: ## remove everything that was built
 	rm -rf build $(filter-out build,$(BUILD))
@@ -161,11 +166,20 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(call say,cc $<)
 	$(Q)$(CC) $(INCLUDE) $(ALL_CFLAGS) $(OPTIMIZE) $(DEFINES) -MMD -MP -c -o $@ $<
 
+# The arithmetic that trains, once more in double, for gradient checks.
+$(BUILD)/obj/double/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc $< (double))
+	$(Q)$(CC) $(INCLUDE) $(ALL_CFLAGS) $(OPTIMIZE) $(DEFINES) -DZB_REAL_DOUBLE -MMD -MP -c -o $@ $<
+
 # The checker shares nothing with the solver, not even an include path.
 $(call object,$(CHECK_SRC)): INCLUDE =
 
 # The sweeps over device lattices are loops over rows of integers, and gcc vectorises those from -O3 on.
 $(call object,$(wildcard solver/exact/*.c)): OPTIMIZE = $(if $(filter -O2,$(CFLAGS)),-O3)
+
+# Rows of numbers likewise; and a product and a sum are two roundings on every processor.
+$(call object,$(RUN_SRC)) $(call double,$(RUN_SRC)): OPTIMIZE = -ffp-contract=off -fno-math-errno $(if $(filter -O2,$(CFLAGS)),-O3)
 
 $(call object,solver/cli/main.c): DEFINES = -DZB_PARTS='"$(PARTS)"'
 $(call object,solver/cli/main.c): $(BUILD)/parts.mk
@@ -182,6 +196,8 @@ $(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 	$(Q)$(CC) $(INCLUDE) $(ALL_CFLAGS) -c -o $@ $<
 
 $(BUILD)/libzb.a: $(call object,$(LIB_SRC)) $(PAGES) $(BUILD)/members
+$(BUILD)/libzbrun.a: $(call object,$(RUN_SRC)) $(BUILD)/members
+$(BUILD)/libzbrun64.a: $(call double,$(RUN_SRC)) $(BUILD)/members
 $(BUILD)/libzbtest.a: $(call object,$(SUPPORT_SRC)) $(BUILD)/members
 $(BUILD)/%.a:
 	@rm -f $@
@@ -199,8 +215,14 @@ $(BUILD)/zbsolve: $(call object,solver/cli/main.c) $(BUILD)/libzb.a
 $(BUILD)/zbcheck: $(call object,$(CHECK_SRC)) $(BUILD)/members
 	$(link)
 
-$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libzbtest.a $(BUILD)/libzb.a
-	$(link) $(LIBS_CMOCKA) $(LIBS)
+$(BUILD)/zbreplay: $(call object,runtime/zbreplay.c) $(BUILD)/libzbrun.a $(BUILD)/libzb.a
+	$(link) $(LIBS_BLAS) $(LIBS)
+
+$(BUILD)/tests/test_gradient: $(call double,tests/unit/test_gradient.c) $(BUILD)/libzbrun64.a $(BUILD)/libzb.a
+	$(link) $(LIBS_CMOCKA) $(LIBS_BLAS) $(LIBS)
+
+$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libzbtest.a $(BUILD)/libzbrun.a $(BUILD)/libzb.a
+	$(link) $(LIBS_CMOCKA) $(LIBS_BLAS) $(LIBS)
 
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BUILD)/libzbtest.a $(BUILD)/libzb.a
 	$(link) $(LIBS)
