@@ -1,0 +1,92 @@
+// compute.h - what computes for one device, as a table of functions.
+//
+// A backend may run behind its caller: op, step and the rest are issued in order and take effect in order,
+// and finish waits for them. Where the device and the transport run side by side, events order them: `record`
+// gives an event behind all that was issued, `await` makes what is issued from now on wait for one. A backend
+// that has done everything when a call returns has NULL events, and these calls do nothing.
+//
+// A state belongs to one device and is used by one thread.
+#ifndef ZB_COMPUTE_H
+#define ZB_COMPUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/straight.h"
+#include "solver/model/profile.h"
+#include "solver/model/schedule.h"
+#include "solver/model/status.h"
+
+// How a step is taken back.
+enum zb_rollback { ZB_ROLLBACK_COPY, ZB_ROLLBACK_INVERSE };
+
+struct zb_compute_setup { // all borrowed, for as long as the state lives
+  const struct zb_profile *profile;
+  const struct zb_training *training;
+  const int *first_unit; // [stages + 1] of each stage (zb_gpt_cut)
+  int device;
+  bool may_undo; // undo will be called: keep what it needs
+  enum zb_rollback rollback;
+  bool weights_before_verdict; // undo may come after the next batch's first W: keep the gradient of the last
+                               // step
+};
+
+// When something began and ended, on the host's monotonic clock. Filled by the next finish at the latest.
+struct zb_interval {
+  int64_t start_ns, end_ns;
+};
+
+struct zb_memory_use {
+  int64_t kept_peak_bytes; // what microbatches kept at most, all stages together
+  int64_t static_bytes;    // parameters, gradients, the optimizer's numbers, scratch
+  int64_t undo_bytes;      // what undo needs besides
+};
+
+struct zb_compute {
+  const char *name, *help;
+  bool trains;   // has losses and parameters
+  bool pretends; // takes the profile's times: messages should take theirs too
+
+  enum zb_status (*open)(const struct zb_compute_setup *setup, void **state, struct zb_error *error);
+  void (*close)(void *state); // NULL is nothing
+
+  // A buffer for a message, where transport and ops can reach it.
+  enum zb_status (*allocate)(void *state, size_t bytes, void **buffer, struct zb_error *error);
+  void (*release)(void *state, void *buffer);
+
+  // Batch `step` (from 0) begins, or begins again: nothing kept, and its gradients start from zero with the
+  // first W.
+  enum zb_status (*begin)(void *state, int64_t step, struct zb_error *error);
+  // One op. `in`: what F reads from the stage before, B and BW from the stage behind; `out`: what they make
+  // for the other side; NULL where there is none. W has neither. `when` stays where it is until finish.
+  enum zb_status (*op)(void *state, struct zb_op op, const void *in, void *out, struct zb_interval *when,
+                       struct zb_error *error);
+
+  enum zb_status (*record)(void *state, void **event, struct zb_error *error);
+  enum zb_status (*await)(void *state, void *event, struct zb_error *error);
+  enum zb_status (*finish)(void *state, int64_t deadline_ns, struct zb_error *error);
+
+  // partial[unit] of this device's units (adamw.h), others left alone; final when the call returns.
+  enum zb_status (*norm)(void *state, double *partial, struct zb_error *error);
+  // One optimizer step of all the device's parameters, the gradient that norm saw last times `scale`.
+  // `undoable`: undo may follow, in this batch or the next.
+  enum zb_status (*step)(void *state, double scale, bool undoable, struct zb_error *error);
+  // Takes the last step back; it was made with this scale.
+  enum zb_status (*undo)(void *state, double scale, struct zb_error *error);
+
+  // A NaN into the gradient of a stage, to see what becomes of it.
+  enum zb_status (*poison)(void *state, int stage, struct zb_error *error);
+
+  // After finish. loss[microbatches] of the batch, if the last stage is here (true). How many numbers a stage
+  // has, and its parameters.
+  bool (*loss)(void *state, double *loss);
+  size_t (*parameters)(void *state, int stage);
+  enum zb_status (*fetch)(void *state, int stage, zb_real *parameters, struct zb_error *error);
+  struct zb_memory_use (*memory)(void *state);
+};
+
+extern const struct zb_compute zb_compute_cpu;
+extern const struct zb_compute zb_compute_sleep;
+
+#endif

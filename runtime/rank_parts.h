@@ -1,0 +1,58 @@
+// rank_parts.h - what a rank is made of; private to rank.c and rank_open.c.
+//
+// A slot has the ticket of the message that fills it or leaves from it; an op that reads it, or an
+// instruction that frees it, waits for that ticket first. The optimizer's messages have a buffer of partial
+// norms and a ticket each, and each is waited for before its buffer is used again.
+#ifndef ZB_RANK_PARTS_H
+#define ZB_RANK_PARTS_H
+
+#include "runtime/rank.h"
+
+struct zb_slot {
+  void *buffer;
+  struct zb_ticket ticket;
+  int32_t instruction; // which posted it
+  int64_t posted_ns;
+};
+
+// A message of the optimizer: one partial a unit.
+struct zb_line {
+  double *partial; // [units]
+  struct zb_ticket ticket;
+  int32_t instruction;
+  int64_t posted_ns;
+};
+
+enum { ZB_NORM_IN, ZB_NORM_OUT, ZB_STATE_IN, ZB_STATE_OUT, ZB_LINES };
+
+struct zb_rank {
+  const struct zb_replay *replay;
+  void *shared, *endpoint, *state;
+  int device, units;
+  bool first_of_line, last_of_line;
+  size_t first, count; // its list
+  size_t *slot_at;     // [stages * ZB_SLOT_KINDS] first slot of a kind
+  struct zb_slot *slot;
+  size_t slots, message_bytes;
+  struct zb_line line[ZB_LINES];
+  double *known;                // [units] partials that this device knows of the step
+  struct zb_interval *interval; // [count] of the ops
+  double *loss;                 // [steps]
+  double *microbatch_loss;      // [microbatches]
+  bool has_loss;
+  size_t event_room;
+  // The step whose full state is still to come.
+  bool pending, stepped;
+  int64_t pending_step;
+  // What it is at.
+  int64_t step;
+  int32_t last_done; // position in the program, -1: nothing yet
+  struct zb_compute_setup setup;
+  struct zb_rank_log log;
+};
+
+static inline const struct zb_instruction *zb_rank_instruction(const struct zb_rank *rank, int32_t position) {
+  return &rank->replay->program->instructions[position];
+}
+
+#endif

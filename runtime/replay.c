@@ -1,0 +1,223 @@
+// replay.c - starting, joining, verifying.
+#include "runtime/replay.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct zb_rank *zb_crew_rank(const struct zb_crew *crew, int device) {
+  int place = device - crew->first_device;
+  return place >= 0 && place < crew->devices && crew->rank ? crew->rank[place] : NULL;
+}
+
+void zb_crew_free(struct zb_crew *crew) {
+  for (int k = 0; crew->rank && k < crew->devices; k++) zb_rank_close(crew->rank[k]);
+  if (crew->shared) crew->replay->transport->leave(crew->shared);
+  free(crew->rank);
+  free(crew->error);
+  *crew = (struct zb_crew){0};
+}
+
+struct worker {
+  struct zb_rank *rank;
+  struct zb_error *error;
+  pthread_t thread;
+};
+
+static void *work(void *argument) {
+  struct worker *worker = argument;
+  worker->error->status = zb_rank_run(worker->rank, worker->error);
+  return NULL;
+}
+
+static enum zb_status run_all(struct zb_crew *crew, struct zb_error *error) {
+  struct worker *worker = calloc((size_t)crew->devices, sizeof *worker);
+  if (!worker) return zb_fail_memory(error);
+  int started = 0;
+  for (; started < crew->devices; started++) {
+    worker[started] = (struct worker){.rank = crew->rank[started], .error = &crew->error[started]};
+    if (pthread_create(&worker[started].thread, NULL, work, &worker[started]) != 0) break;
+  }
+  enum zb_status status = ZB_OK;
+  if (started < crew->devices) {
+    crew->replay->transport->abandon(crew->shared);
+    status = zb_fail(error, ZB_FAILED, "no thread for device %d", crew->first_device + started);
+  }
+  for (int k = 0; k < started; k++) pthread_join(worker[k].thread, NULL);
+  free(worker);
+  return status;
+}
+
+// Whose reason is its own.
+static const struct zb_error *first_reason(const struct zb_crew *crew) {
+  const struct zb_error *any = NULL;
+  for (int k = 0; k < crew->devices; k++) {
+    const struct zb_error *error = &crew->error[k];
+    if (error->status == ZB_OK) continue;
+    if (!strstr(error->text, ZB_GAVE_UP)) return error;
+    any = error;
+  }
+  return any;
+}
+
+enum zb_status zb_crew_run(const struct zb_replay *replay, struct zb_crew *crew, struct zb_error *error) {
+  *crew = (struct zb_crew){.replay = replay};
+  enum zb_status status = replay->transport->join(replay->program->devices, &crew->shared,
+                                                  &crew->first_device, &crew->devices, error);
+  if (status != ZB_OK) return status;
+  crew->rank = calloc((size_t)crew->devices, sizeof(struct zb_rank *));
+  crew->error = calloc((size_t)crew->devices, sizeof *crew->error);
+  if (!crew->rank || !crew->error) return zb_fail_memory(error);
+  for (int k = 0; status == ZB_OK && k < crew->devices; k++)
+    status = zb_rank_open(replay, crew->shared, crew->first_device + k, &crew->rank[k], error);
+  if (status == ZB_OK) status = run_all(crew, error);
+  if (status != ZB_OK) return status;
+  const struct zb_error *reason = first_reason(crew);
+  if (!reason) return ZB_OK;
+  if (error) *error = *reason;
+  return reason->status;
+}
+
+int64_t zb_replay_peak(const struct zb_program *program, const struct zb_gpt *gpt, const int *first_unit,
+                       int device) {
+  int64_t kept = 0, peak = 0;
+  for (size_t k = program->first[device]; k < program->first[device + 1]; k++) {
+    const struct zb_instruction *i = &program->instructions[k];
+    if (zb_instruction_acts(i->kind) != ZB_ACTS_OP) continue;
+    int64_t f, b, w;
+    zb_stage_memory(gpt, first_unit[i->stage], first_unit[i->stage + 1], &f, &b, &w);
+    kept += i->kind == ZB_DO_F ? f : i->kind == ZB_DO_B ? b : i->kind == ZB_DO_W ? w : b + w;
+    if (kept > peak) peak = kept;
+  }
+  return peak;
+}
+
+int64_t zb_replay_bytes(const struct zb_replay *replay, int device) {
+  const struct zb_program *program = replay->program;
+  const struct zb_gpt *gpt = replay->training->gpt;
+  int64_t numbers = 0, slots = 0;
+  // Parameters, gradient, two moments; a copy of all but the gradient; at worst a second gradient.
+  int copies = program->optimizer == ZB_OPTIMIZER_BARRIER ? 4 : replay->rollback == ZB_ROLLBACK_COPY ? 8 : 5;
+  for (int s = 0; s < program->profile->stages; s++) {
+    if (program->profile->device_of[s] != device) continue;
+    for (int u = replay->first_unit[s]; u < replay->first_unit[s + 1]; u++)
+      numbers += copies * (int64_t)zb_unit_sizes(gpt, u).parameters;
+    for (int kind = 0; kind < ZB_SLOT_KINDS; kind++)
+      if (kind != ZB_SLOT_KEPT) slots += zb_program_slots(program, s, (enum zb_slot_kind)kind);
+  }
+  numbers += slots * (int64_t)zb_gpt_message(gpt);
+  return numbers * (int64_t)sizeof(zb_real) + zb_workspace_bytes(gpt) +
+         zb_replay_peak(program, gpt, replay->first_unit, device);
+}
+
+enum zb_status zb_schedule_sort(const struct zb_profile *profile, struct zb_schedule *schedule,
+                                struct zb_error *error) {
+  size_t stages = (size_t)profile->stages;
+  int32_t(*next)[3] = calloc(stages, sizeof *next); // F, backward, W of a split one
+  bool *fused = calloc(stages * (size_t)profile->microbatches, sizeof *fused);
+  enum zb_status status = next && fused ? ZB_OK : zb_fail_memory(error);
+  for (int pass = 0; status == ZB_OK && pass < 2; pass++) {
+    // First the backward passes, which say whose W there is.
+    for (size_t k = 0; k < schedule->first[profile->devices]; k++) {
+      struct zb_op *op = &schedule->ops[k];
+      bool *stage_fused = fused + (size_t)op->stage * (size_t)profile->microbatches;
+      int32_t *at = next[op->stage];
+      if (pass == 0 && op->kind == ZB_F) op->microbatch = at[0]++;
+      if (pass == 0 && (op->kind == ZB_B || op->kind == ZB_BW)) {
+        stage_fused[at[1]] = op->kind == ZB_BW;
+        op->microbatch = at[1]++;
+      }
+      if (pass == 1 && op->kind == ZB_W) {
+        while (stage_fused[at[2]]) at[2]++;
+        op->microbatch = at[2]++;
+      }
+    }
+  }
+  free(next);
+  free(fused);
+  return status;
+}
+
+// Verifying.
+
+static bool is_near(double got, double wanted, double unit, double tolerance) {
+  return fabs(got - wanted) <= tolerance * (fabs(wanted) + unit);
+}
+
+static enum zb_status verify_losses(const struct zb_crew *crew, const double *wanted, double tolerance,
+                                    struct zb_error *error) {
+  const struct zb_training *training = crew->replay->training;
+  enum zb_status status = ZB_OK;
+  double *got = calloc((size_t)training->steps, sizeof *got);
+  if (!got) return zb_fail_memory(error);
+  for (int k = 0; status == ZB_OK && k < crew->devices; k++) {
+    if (!zb_rank_losses(crew->rank[k], got)) continue;
+    for (int64_t step = 0; status == ZB_OK && step < training->steps; step++)
+      if (tolerance > 0 ? !is_near(got[step], wanted[step], 1, tolerance)
+                        : memcmp(&got[step], &wanted[step], sizeof *got) != 0)
+        status = zb_fail(error, ZB_WRONG, "step %" PRId64 ": loss %.17g, without a pipeline %.17g", step,
+                         got[step], wanted[step]);
+  }
+  free(got);
+  return status;
+}
+
+// The parameters of a stage against those of its units in the whole model.
+static enum zb_status verify_stage(const struct zb_crew *crew, int stage, const struct zb_stage *whole,
+                                   double tolerance, struct zb_error *error) {
+  const struct zb_replay *replay = crew->replay;
+  struct zb_rank *rank = zb_crew_rank(crew, replay->program->profile->device_of[stage]);
+  if (!rank) return ZB_OK;
+  const zb_real *wanted = whole->parameters + whole->offset[replay->first_unit[stage]];
+  size_t count = replay->compute->parameters(zb_rank_state(rank), stage);
+  zb_real *got = zb_reals(count);
+  if (!got) return zb_fail_memory(error);
+  enum zb_status status = replay->compute->fetch(zb_rank_state(rank), stage, got, error);
+  for (size_t k = 0; status == ZB_OK && k < count; k++)
+    if (tolerance > 0
+            ? !is_near((double)got[k], (double)wanted[k], replay->training->gpt->adamw.rate, tolerance)
+            : memcmp(&got[k], &wanted[k], sizeof *got) != 0)
+      status = zb_fail(error, ZB_WRONG, "stage %d: parameter %zu is %.9g, without a pipeline %.9g", stage, k,
+                       (double)got[k], (double)wanted[k]);
+  free(got);
+  return status;
+}
+
+static enum zb_status verify_peaks(const struct zb_crew *crew, struct zb_error *error) {
+  const struct zb_replay *replay = crew->replay;
+  for (int k = 0; k < crew->devices; k++) {
+    int device = crew->first_device + k;
+    int64_t wanted = zb_replay_peak(replay->program, replay->training->gpt, replay->first_unit, device);
+    int64_t got = zb_rank_log(crew->rank[k])->memory.kept_peak_bytes;
+    if (got != wanted)
+      return zb_fail(error, ZB_WRONG, "device %d: kept %" PRId64 " bytes at most, the program says %" PRId64,
+                     device, got, wanted);
+  }
+  return ZB_OK;
+}
+
+enum zb_status zb_crew_verify(const struct zb_crew *crew, double tolerance, struct zb_text *out,
+                              struct zb_error *error) {
+  const struct zb_replay *replay = crew->replay;
+  const struct zb_training *training = replay->training;
+  struct zb_stage *whole = NULL;
+  double *loss = calloc((size_t)training->steps, sizeof *loss);
+  enum zb_status status = loss ? zb_straight_run(training, loss, &whole, error) : zb_fail_memory(error);
+  if (status == ZB_OK) status = verify_losses(crew, loss, tolerance, error);
+  for (int s = 0; status == ZB_OK && s < replay->program->profile->stages; s++)
+    status = verify_stage(crew, s, whole, tolerance, error);
+  if (status == ZB_OK) status = verify_peaks(crew, error);
+  if (status == ZB_OK) {
+    zb_text_print(out, "verified: %" PRId64 " losses, %zu parameters and the peaks of %d devices are ",
+                  training->steps, whole->count, crew->devices);
+    if (tolerance > 0)
+      zb_text_print(out, "within %.0e of a run without pipeline\n", tolerance);
+    else
+      zb_text_put(out, "those of a run without pipeline, to the bit\n");
+  }
+  zb_stage_free(whole, NULL);
+  free(loss);
+  return status;
+}
