@@ -29,7 +29,7 @@ top=$PWD
 build=${BUILD:-build}
 case $build in /*) ;; *) build=$top/$build ;; esac
 
-export BUILD=$build ZBSOLVE=$build/zbsolve ZBCHECK=$build/zbcheck CONFIGS=configs PATH=$build:$PATH
+export BUILD=$build ZBSOLVE=$build/zbsolve ZBCHECK=$build/zbcheck ZBREPLAY=$build/zbreplay CONFIGS=configs PATH=$build:$PATH
 export LC_ALL=C TZ=UTC TERM=dumb COLUMNS=100
 unset NO_COLOR CLICOLOR_FORCE
 

@@ -1,0 +1,263 @@
+// measure.c - timing ops and transfers.
+//
+// An op is timed as the backend reports it, in the order F, B, W, then F, BW: so each finds in the caches
+// about what it would find in a pipeline, and the backend itself is what a run uses.
+#include "runtime/measure.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/stage.h"
+#include "solver/model/deadline.h"
+
+enum { WARM_UP = 2, TRANSFERS = 200 };
+
+static const int64_t patience_ns = INT64_C(60000000000);
+
+struct meter {
+  const struct zb_compute_setup *setup;
+  const struct zb_compute *compute;
+  int repeats;
+  int64_t *f_ns, *b_ns, *w_ns, *bw_ns; // [stages], the device's own are filled
+  int64_t static_bytes;
+  pthread_barrier_t *together; // NULL: alone
+  pthread_t thread;
+  enum zb_status status;
+  struct zb_error error;
+};
+
+static int compare_ns(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static int64_t median(int64_t *ns, int count) {
+  qsort(ns, (size_t)count, sizeof *ns, compare_ns);
+  return ns[count / 2];
+}
+
+// F, B, W and F, BW of one stage, once.
+static enum zb_status time_once(struct meter *meter, void *state, int stage, int64_t round, void *buffer[4],
+                                struct zb_interval when[5]) {
+  static const struct {
+    enum zb_kind kind;
+    int microbatch;
+  } ops[] = {{ZB_F, 0}, {ZB_B, 0}, {ZB_W, 0}, {ZB_F, 1}, {ZB_BW, 1}};
+  const struct zb_compute *compute = meter->compute;
+  bool first = stage == 0, last = stage == meter->setup->profile->stages - 1;
+  enum zb_status status = compute->begin(state, round, &meter->error);
+  for (int k = 0; status == ZB_OK && k < 5; k++) {
+    struct zb_op op = {stage, ops[k].microbatch, ops[k].kind};
+    bool forward = op.kind == ZB_F;
+    void *in = forward ? (first ? NULL : buffer[0]) : last ? NULL : buffer[2];
+    void *out = forward ? (last ? NULL : buffer[1]) : first ? NULL : buffer[3];
+    if (op.kind == ZB_W) in = out = NULL;
+    status = compute->op(state, op, in, out, &when[k], &meter->error);
+  }
+  if (status == ZB_OK) status = compute->finish(state, zb_clock_ns() + patience_ns, &meter->error);
+  return status;
+}
+
+static enum zb_status time_stage(struct meter *meter, void *state, int stage, void *buffer[4]) {
+  int repeats = meter->repeats;
+  int64_t *took = malloc((size_t)repeats * 4 * sizeof *took);
+  if (!took) return zb_fail_memory(&meter->error);
+  enum zb_status status = ZB_OK;
+  for (int k = -WARM_UP; status == ZB_OK && k < repeats; k++) {
+    struct zb_interval when[5];
+    status = time_once(meter, state, stage, k + WARM_UP, buffer, when);
+    static const int counted[4] = {0, 1, 2, 4};
+    for (int kind = 0; status == ZB_OK && k >= 0 && kind < 4; kind++)
+      took[kind * repeats + k] = when[counted[kind]].end_ns - when[counted[kind]].start_ns;
+  }
+  if (status == ZB_OK) {
+    meter->f_ns[stage] = median(took, repeats);
+    meter->b_ns[stage] = median(took + repeats, repeats);
+    meter->w_ns[stage] = median(took + 2 * repeats, repeats);
+    meter->bw_ns[stage] = median(took + 3 * repeats, repeats);
+  }
+  free(took);
+  return status;
+}
+
+static enum zb_status time_device(struct meter *meter) {
+  const struct zb_compute *compute = meter->compute;
+  const struct zb_compute_setup *setup = meter->setup;
+  size_t bytes = zb_gpt_message(setup->training->gpt) * sizeof(zb_real);
+  void *state = NULL, *buffer[4] = {NULL};
+  enum zb_status status = compute->open(setup, &state, &meter->error);
+  for (int k = 0; status == ZB_OK && k < 4; k++)
+    status = compute->allocate(state, bytes, &buffer[k], &meter->error);
+  // Whoever failed must not keep the others waiting.
+  if (meter->together) pthread_barrier_wait(meter->together);
+  for (int s = 0; status == ZB_OK && s < setup->profile->stages; s++)
+    if (setup->profile->device_of[s] == setup->device) status = time_stage(meter, state, s, buffer);
+  if (status == ZB_OK) meter->static_bytes = compute->memory(state).static_bytes;
+  for (int k = 0; k < 4 && state; k++) compute->release(state, buffer[k]);
+  compute->close(state);
+  return status;
+}
+
+static void *run_meter(void *argument) {
+  struct meter *meter = argument;
+  meter->status = time_device(meter);
+  return NULL;
+}
+
+static enum zb_status run_meters(struct meter *meter, int devices, struct zb_error *error) {
+  bool at_once = devices > 1 && sysconf(_SC_NPROCESSORS_ONLN) >= devices;
+  pthread_barrier_t together;
+  enum zb_status status = ZB_OK;
+  if (at_once) {
+    pthread_barrier_init(&together, NULL, (unsigned)devices);
+    int started = 0;
+    for (; started < devices; started++) {
+      meter[started].together = &together;
+      if (pthread_create(&meter[started].thread, NULL, run_meter, &meter[started]) != 0) break;
+    }
+    // Threads that wait at a barrier cannot be called off: its other places are taken by standing in for
+    // them.
+    for (int d = started; d < devices; d++) pthread_barrier_wait(&together);
+    for (int d = 0; d < started; d++) pthread_join(meter[d].thread, NULL);
+    pthread_barrier_destroy(&together);
+    if (started < devices) status = zb_fail(error, ZB_FAILED, "no thread for device %d", started);
+  } else {
+    for (int d = 0; d < devices; d++) run_meter(&meter[d]);
+  }
+  for (int d = 0; status == ZB_OK && d < devices; d++) {
+    status = meter[d].status;
+    if (status != ZB_OK && error) *error = meter[d].error;
+  }
+  return status;
+}
+
+// Transfers.
+
+struct peer {
+  const struct zb_transport *transport;
+  void *shared;
+  int device;
+  size_t bytes;
+  int64_t *took_ns; // [TRANSFERS] round trips, of device 0
+  enum zb_status status;
+  struct zb_error error;
+};
+
+static enum zb_status pass_message(struct peer *peer, void *endpoint, bool sends, void *data) {
+  struct zb_ticket ticket = {.posted = false};
+  struct zb_label label = {0};
+  void *event;
+  enum zb_status status = sends ? peer->transport->send(endpoint, 1 - peer->device, label, data, peer->bytes,
+                                                        NULL, &ticket, &peer->error)
+                                : peer->transport->receive(endpoint, 1 - peer->device, label, data,
+                                                           peer->bytes, NULL, &ticket, &peer->error);
+  if (status == ZB_OK)
+    status = peer->transport->wait(endpoint, &ticket, zb_clock_ns() + patience_ns, &event, &peer->error);
+  return status;
+}
+
+static void *run_peer(void *argument) {
+  struct peer *peer = argument;
+  void *endpoint = NULL, *data = zb_reals(peer->bytes / sizeof(zb_real));
+  peer->status = data ? peer->transport->open(peer->shared, peer->device, &endpoint, &peer->error)
+                      : zb_fail_memory(&peer->error);
+  for (int k = 0; peer->status == ZB_OK && k < TRANSFERS; k++) {
+    int64_t start_ns = zb_clock_ns();
+    for (int turn = 0; peer->status == ZB_OK && turn < 2; turn++)
+      peer->status = pass_message(peer, endpoint, (turn == 0) == (peer->device == 0), data);
+    if (peer->device == 0) peer->took_ns[k] = zb_clock_ns() - start_ns;
+  }
+  if (peer->status != ZB_OK) peer->transport->abandon(peer->shared);
+  if (endpoint) peer->transport->close(endpoint);
+  free(data);
+  return NULL;
+}
+
+static enum zb_status time_transfer(const struct zb_transport *transport, size_t bytes, int64_t *one_way_ns,
+                                    struct zb_error *error) {
+  void *shared = NULL;
+  int first, count;
+  int64_t took_ns[TRANSFERS];
+  enum zb_status status = transport->join(2, &shared, &first, &count, error);
+  if (status != ZB_OK) return status;
+  struct peer peer[2];
+  for (int d = 0; d < 2; d++)
+    peer[d] = (struct peer){
+        .transport = transport, .shared = shared, .device = d, .bytes = bytes, .took_ns = took_ns};
+  pthread_t other;
+  if (pthread_create(&other, NULL, run_peer, &peer[1]) != 0) {
+    status = zb_fail(error, ZB_FAILED, "no thread for device 1");
+  } else {
+    run_peer(&peer[0]);
+    pthread_join(other, NULL);
+    for (int d = 0; status == ZB_OK && d < 2; d++) {
+      status = peer[d].status;
+      if (status != ZB_OK && error) *error = peer[d].error;
+    }
+  }
+  transport->leave(shared);
+  if (status == ZB_OK) *one_way_ns = median(took_ns, TRANSFERS) / 2;
+  return status;
+}
+
+enum zb_status zb_measure_profile(const struct zb_training *training, const struct zb_compute *compute,
+                                  const struct zb_transport *transport, enum zb_placement placement,
+                                  int devices, int chunks, int repeats, struct zb_profile **profile,
+                                  struct zb_error *error) {
+  // Two microbatches are enough to time; the profile says how many there will be.
+  struct zb_training timed = *training;
+  struct zb_profile *p = NULL;
+  struct meter *meter = NULL;
+  struct zb_compute_setup *setup = NULL;
+  int *first_unit = NULL;
+  int64_t comm_ns = 0;
+  timed.microbatches = 2;
+  enum zb_status status = zb_profile_create(devices, chunks, training->microbatches, placement, &p, error);
+  if (status != ZB_OK) return status;
+  first_unit = calloc((size_t)p->stages + 1, sizeof *first_unit);
+  meter = calloc((size_t)devices, sizeof *meter);
+  setup = calloc((size_t)devices, sizeof *setup);
+  status = first_unit && meter && setup ? zb_gpt_cut(training->gpt, p->stages, first_unit, error)
+                                        : zb_fail_memory(error);
+  if (status != ZB_OK) goto done;
+  p->has_bw = p->has_memory = true;
+  p->samples = training->gpt->samples;
+  p->name = strdup(training->gpt->name);
+  if (!p->name) {
+    status = zb_fail_memory(error);
+    goto done;
+  }
+  for (int d = 0; d < devices; d++) {
+    setup[d] =
+        (struct zb_compute_setup){.profile = p, .training = &timed, .first_unit = first_unit, .device = d};
+    meter[d] = (struct meter){.setup = &setup[d],
+                              .compute = compute,
+                              .repeats = repeats,
+                              .f_ns = p->f_ns,
+                              .b_ns = p->b_ns,
+                              .w_ns = p->w_ns,
+                              .bw_ns = p->bw_ns};
+  }
+  status = run_meters(meter, devices, error);
+  if (status == ZB_OK && devices > 1)
+    status = time_transfer(transport, zb_gpt_message(training->gpt) * sizeof(zb_real), &comm_ns, error);
+  if (status != ZB_OK) goto done;
+  for (int s = 0; s < p->stages; s++) {
+    zb_stage_memory(training->gpt, first_unit[s], first_unit[s + 1], &p->f_bytes[s], &p->b_bytes[s],
+                    &p->w_bytes[s]);
+    p->comm_forward_ns[s] = p->comm_backward_ns[s] = s + 1 < p->stages ? comm_ns : 0;
+  }
+  for (int d = 0; d < devices; d++) p->static_bytes[d] = meter[d].static_bytes;
+  status = zb_profile_finish(p, error);
+done:
+  free(setup);
+  free(meter);
+  free(first_unit);
+  if (status == ZB_OK)
+    *profile = p;
+  else
+    zb_profile_free(p);
+  return status;
+}

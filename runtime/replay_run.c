@@ -1,0 +1,251 @@
+// replay_run.c - zbreplay run: from files to a crew, and what it says afterwards.
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/replay.h"
+#include "runtime/replay_commands.h"
+#include "runtime/replay_report.h"
+#include "solver/io/file.h"
+#include "solver/io/program_json.h"
+#include "solver/io/schedule_json.h"
+#include "solver/model/answer.h"
+#include "solver/program/lower.h"
+#include "solver/program/program_check.h"
+
+enum { PROGRAM_BYTES_MOST = 1 << 30 };
+
+// What --rollback inverse ends within, of a run without pipeline (zb_crew_verify).
+static const double inverse_tolerance = 1e-3;
+
+static const struct zb_compute *const computes[] = {&zb_compute_cpu, &zb_compute_sleep};
+static const struct zb_transport *const transports[] = {&zb_transport_threads};
+
+// Everything that a run owns.
+struct run {
+  struct zb_program *program;
+  struct zb_gpt gpt;
+  struct zb_corpus corpus;
+  struct zb_training training;
+  int *first_unit;
+  struct zb_replay replay;
+  struct zb_crew crew;
+  struct zb_replay_report report;
+};
+
+static enum zb_status read_data_at(const char *path, const struct zb_replay_options *options,
+                                   const struct zb_gpt *gpt, struct zb_corpus *corpus,
+                                   struct zb_error *error) {
+  return zb_corpus_read(path, gpt, (uint64_t)options->seed, corpus, error);
+}
+
+enum zb_status zb_replay_read_data(const struct zb_replay_options *options, const struct zb_gpt *gpt,
+                                   struct zb_corpus *corpus, struct zb_error *error) {
+  // From build/, from build/san-*/, from where it is installed.
+  static const char *const beside[] = {"/../configs/models/text.txt", "/../../configs/models/text.txt",
+                                       "/../share/zbsolve/configs/models/text.txt"};
+  if (options->data) return read_data_at(options->data, options, gpt, corpus, error);
+  char program[PATH_MAX];
+  ssize_t length = readlink("/proc/self/exe", program, sizeof program - 64);
+  char *slash = NULL;
+  if (length > 0) {
+    program[length] = '\0';
+    slash = strrchr(program, '/');
+  }
+  for (size_t k = 0; slash && k < sizeof beside / sizeof *beside; k++) {
+    strcpy(slash, beside[k]);
+    if (access(program, R_OK) == 0) return read_data_at(program, options, gpt, corpus, error);
+  }
+  return zb_fail(error, ZB_BAD_INPUT, "the text that comes with zbreplay is not beside it: give --data FILE");
+}
+
+// A file that is wrong in itself.
+static enum zb_status fail_in_file(enum zb_status status, const char *path, struct zb_error *error) {
+  if (status != ZB_OK && !error->path[0]) zb_error_set_path(error, path);
+  return status;
+}
+
+static enum zb_status use_program(const struct zb_replay_options *options, const struct zb_text *text,
+                                  struct zb_program **program, struct zb_error *error) {
+  struct zb_run simulated = {0};
+  enum zb_status status = zb_program_read_text(text->data, text->size, program, error);
+  if (status == ZB_OK) status = zb_program_check(*program, &simulated, error);
+  zb_run_free(&simulated);
+  if (status != ZB_OK) return status;
+  if ((*program)->optimizer == ZB_OPTIMIZER_NONE)
+    return zb_fail(
+        error, ZB_BAD_INPUT,
+        "a program without an optimizer, expected zbsolve compile --optimizer barrier|post-validation");
+  if (options->optimizer >= 0 && options->optimizer + 1 != (int)(*program)->optimizer)
+    return zb_fail(error, ZB_BAD_INPUT, "a program compiled for --optimizer %s",
+                   zb_optimizer_word((*program)->optimizer));
+  return ZB_OK;
+}
+
+static enum zb_status use_schedule(const struct zb_replay_options *options, const struct zb_text *text,
+                                   struct zb_program **program, struct zb_error *error) {
+  struct zb_answer answer = {0};
+  enum zb_status status = zb_answer_read_text(text->data ? text->data : "", text->size, &answer, error);
+  if (status != ZB_OK) return status;
+  if (!answer.schedule)
+    status = zb_fail(error, ZB_BAD_INPUT, "an %s answer has no schedule", zb_status_word(answer.status));
+  if (status == ZB_OK) status = zb_answer_verify(&answer, error);
+  if (status == ZB_OK) status = zb_schedule_sort(answer.profile, answer.schedule, error);
+  enum zb_optimizer optimizer =
+      options->optimizer >= 0 ? (enum zb_optimizer)(options->optimizer + 1) : ZB_OPTIMIZER_BARRIER;
+  if (status == ZB_OK)
+    status = zb_program_lower(answer.profile, answer.schedule, answer.method, optimizer, program, error);
+  zb_answer_free(&answer);
+  return status;
+}
+
+static enum zb_status read_program(const struct zb_replay_options *options, struct zb_program **program,
+                                   struct zb_error *error) {
+  struct zb_text text = {0};
+  enum zb_status status = zb_file_read(options->operand, PROGRAM_BYTES_MOST, &text, error);
+  if (status == ZB_OK)
+    status = text.size && zb_program_begins(text.data, text.size)
+                 ? use_program(options, &text, program, error)
+                 : use_schedule(options, &text, program, error);
+  zb_text_free(&text);
+  return fail_in_file(status, options->operand, error);
+}
+
+static enum zb_status read_injection(const struct zb_replay_options *options, struct run *run,
+                                     struct zb_error *error) {
+  run->training.nan_step = -1;
+  run->replay.nan_stage = -1;
+  if (!options->inject) return ZB_OK;
+  long long step, stage;
+  char rest;
+  int stages = run->program->profile->stages;
+  if (sscanf(options->inject, "nan:%lld:%lld%c", &step, &stage, &rest) != 2 || step < 0 || stage < 0)
+    return zb_fail(error, ZB_BAD_INPUT, "--inject: \"%s\", expected nan:STEP:STAGE", options->inject);
+  if (step >= options->steps || stage >= stages)
+    return zb_fail(error, ZB_BAD_INPUT, "--inject: %s, but there are %lld steps and %d stages, both from 0",
+                   options->inject, (long long)options->steps, stages);
+  if (run->first_unit[stage] == run->first_unit[stage + 1])
+    return zb_fail(error, ZB_BAD_INPUT, "--inject: stage %lld holds nothing of this model", stage);
+  run->training.nan_step = step;
+  run->training.nan_unit = run->first_unit[stage];
+  run->replay.nan_stage = (int32_t)stage;
+  return ZB_OK;
+}
+
+enum zb_status zb_replay_expect_memory(int64_t bytes, const struct zb_gpt *gpt, struct zb_error *error) {
+  int64_t machine = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+  if (machine <= 0 || bytes <= machine) return ZB_OK;
+  return zb_fail(error, ZB_BAD_INPUT, "the model %s needs %.1f GiB, this machine has %.1f GiB", gpt->name,
+                 (double)bytes / (1 << 30), (double)machine / (1 << 30));
+}
+
+// All devices of the threads transport are on this machine.
+static enum zb_status expect_memory(const struct zb_replay *replay, struct zb_error *error) {
+  int64_t bytes = 0;
+  for (int d = 0; d < replay->program->devices && replay->compute->trains; d++)
+    bytes += zb_replay_bytes(replay, d);
+  return zb_replay_expect_memory(bytes, replay->training->gpt, error);
+}
+
+static enum zb_status prepare(const struct zb_replay_options *options, struct run *run,
+                              struct zb_error *error) {
+  const struct zb_compute *compute = computes[options->backend];
+  if (options->verify && !compute->trains)
+    return zb_fail(error, ZB_BAD_INPUT, "--verify: --backend %s trains nothing", compute->name);
+  if (options->warm_up >= options->steps && options->steps > 1 && options->warm_up > 1)
+    return zb_fail(error, ZB_BAD_INPUT, "--warm-up: %lld of %lld steps, expected fewer",
+                   (long long)options->warm_up, (long long)options->steps);
+  enum zb_status status = options->trace ? zb_file_can_write(options->trace, error) : ZB_OK;
+  if (status == ZB_OK) status = read_program(options, &run->program, error);
+  if (status != ZB_OK) return status;
+  const struct zb_profile *profile = run->program->profile;
+  if (options->model)
+    status = zb_gpt_read(options->model, &run->gpt, error);
+  else
+    zb_gpt_smallest(profile->stages, &run->gpt);
+  if (status != ZB_OK) return status;
+  if (options->clip >= 0) run->gpt.adamw.clip = options->clip;
+  run->first_unit = calloc((size_t)profile->stages + 1, sizeof *run->first_unit);
+  if (!run->first_unit) return zb_fail_memory(error);
+  status = zb_gpt_cut(&run->gpt, profile->stages, run->first_unit, error);
+  if (status != ZB_OK) return fail_in_file(status, options->model, error);
+  status = zb_replay_read_data(options, &run->gpt, &run->corpus, error);
+  run->training = (struct zb_training){
+      .gpt = &run->gpt,
+      .corpus = &run->corpus,
+      .seed = (uint64_t)options->seed,
+      .microbatches = profile->microbatches,
+      .steps = options->steps,
+  };
+  run->replay = (struct zb_replay){
+      .program = run->program,
+      .training = &run->training,
+      .first_unit = run->first_unit,
+      .compute = compute,
+      .transport = transports[options->transport],
+      .rollback = (enum zb_rollback)options->rollback,
+      .timeout_ns = (int64_t)(options->timeout_s * 1e9),
+      .warm_up = options->warm_up < options->steps ? options->warm_up : options->steps - 1,
+      .traces = options->trace != NULL,
+  };
+  if (status == ZB_OK) status = read_injection(options, run, error);
+  if (status == ZB_OK) status = expect_memory(&run->replay, error);
+  return status;
+}
+
+static enum zb_status write_trace(const char *path, const struct zb_crew *crew, struct zb_error *error) {
+  struct zb_text text = {0};
+  zb_replay_trace_print(crew, &text);
+  enum zb_status status = zb_file_write(path, &text, error);
+  zb_text_free(&text);
+  return status;
+}
+
+// What each device was at, when one did not finish; what is said already is left out.
+static void print_reasons(const struct zb_crew *crew, const struct zb_error *said, struct zb_text *notes) {
+  for (int k = 0; crew->error && k < crew->devices; k++)
+    if (crew->error[k].status != ZB_OK && strcmp(crew->error[k].text, said->text) != 0)
+      zb_text_print(notes, "zbreplay: %s\n", crew->error[k].text);
+}
+
+static enum zb_status run_and_report(const struct zb_replay_options *options, struct run *run,
+                                     struct zb_text *out, struct zb_text *notes, struct zb_error *error) {
+  struct zb_text verified = {0};
+  enum zb_status status = zb_crew_run(&run->replay, &run->crew, error);
+  if (status != ZB_OK) {
+    print_reasons(&run->crew, error, notes);
+    return status;
+  }
+  double tolerance =
+      run->program->optimizer == ZB_OPTIMIZER_POST_VALIDATION && run->replay.rollback == ZB_ROLLBACK_INVERSE
+          ? inverse_tolerance
+          : 0;
+  status = zb_replay_report(&run->crew, &run->report, error);
+  if (status == ZB_OK && options->trace) status = write_trace(options->trace, &run->crew, error);
+  if (status == ZB_OK && options->verify) status = zb_crew_verify(&run->crew, tolerance, &verified, error);
+  if (status == ZB_OK && options->json) {
+    zb_text_put(out, "{");
+    zb_replay_report_print_json(&run->crew, &run->report, out);
+    zb_text_print(out, ", \"verified\": %s}\n", options->verify ? "true" : "false");
+  } else if (status == ZB_OK) {
+    if (!options->quiet) zb_replay_report_print(&run->crew, &run->report, options->verbose, out);
+    if (verified.size) zb_text_add(out, verified.data, verified.size);
+  }
+  zb_text_free(&verified);
+  return status;
+}
+
+enum zb_status zb_replay_run(const struct zb_replay_options *options, struct zb_text *out,
+                             struct zb_text *notes, struct zb_error *error) {
+  struct run run = {0};
+  enum zb_status status = prepare(options, &run, error);
+  if (status == ZB_OK) status = run_and_report(options, &run, out, notes, error);
+  zb_replay_report_free(&run.report);
+  zb_crew_free(&run.crew);
+  zb_program_free(run.program);
+  zb_corpus_free(&run.corpus);
+  free(run.first_unit);
+  return status;
+}
