@@ -261,13 +261,18 @@ static void adopt_sweep(struct zb_state *state, int d) {
 }
 
 // Large tables creep to their fixpoint in hundreds of sweeps, and the first on each device says nearly all.
-// So with poured W a propagation ends after this many a device; what it left out the next one goes on with.
-enum { FLUID_SWEEPS = 1 };
+// So a search ends a propagation after this many states, with every device swept once; what it left out the
+// next one goes on with.
+static const int64_t enough_states = 8000000;
+
+static bool has_enough(const struct zb_state *state, int64_t sweeps_before, int64_t work_before) {
+  return !state->to_fixpoint && state->chain->chunked->fluid &&
+         state->sweeps - sweeps_before >= state->chain->devices &&
+         state->lattice->work - work_before >= enough_states;
+}
 
 enum zb_sweep zb_chunked_propagate(struct zb_state *state) {
-  const int64_t enough = state->chain->chunked->fluid
-                             ? state->sweeps + (int64_t)FLUID_SWEEPS * state->chain->devices
-                             : INT64_MAX;
+  const int64_t sweeps_before = state->sweeps, work_before = state->lattice->work;
   const int p = state->chain->devices;
   const bool open =
       state->objective == ZB_PERIOD || (state->objective == ZB_SPAN && state->chain->chunked->open_offsets);
@@ -281,7 +286,7 @@ enum zb_sweep zb_chunked_propagate(struct zb_state *state) {
     for (int i = 0; i < p; i++) {
       const int d = pass % 2 == 0 ? i : p - 1 - i;
       if (!state->moved[d]) continue;
-      if (state->sweeps >= enough) return ZB_SWEEP_KEPT;
+      if (has_enough(state, sweeps_before, work_before)) return ZB_SWEEP_KEPT;
       again = true;
       if (state->most_sweeps > 0 && state->sweeps >= state->most_sweeps) return ZB_SWEEP_STOPPED;
       enum zb_sweep swept = zb_state_sweep(state, d);

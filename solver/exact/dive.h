@@ -14,6 +14,10 @@ struct zb_dive {
   int preference; // the rule tried first; the others follow where it is refuted
   int tries;      // rules tried a device before the dive gives up
   unsigned noise; // of 256
+  // Into how many parts a device's order is cut: each device is fixed one part further in turn. 0, 1: whole.
+  // With several stages devices hang together too closely for one to be fixed from end to end before the
+  // next.
+  int stretches;
 };
 
 // From a fixpoint of `state`: walk a device, fix its order, propagate, go on. KEPT: `orders` is complete and

@@ -254,6 +254,7 @@ static enum zb_status run(struct walk *walk, const struct zb_chain *chain) {
   // Every cost is a whole number of ticks.
   zb_state_reset(&walk->state, walk->target_ns / chain->tick_ns);
   walk->state.recording = true;
+  walk->state.to_fixpoint = true;
   enum zb_status status = propagate(walk);
   if (status != ZB_OK) return status;
   if (walk->tree && walk->tree->count > 0) return walk_tree(walk);

@@ -95,11 +95,13 @@ static enum zb_status take_trial(struct search *search, const char *what) {
 static enum zb_status dive(struct search *search, struct zb_state *state, int dives) {
   if (is_off(search, ZB_RULE_DIVE)) return ZB_OK;
   uint64_t random = search->problem->seed * 2 + 1;
+  const bool several = search->known.chain->chunked != NULL;
   for (int i = 0; i < dives && !closed(search); i++) {
-    const struct zb_dive how = {.from = i % 4 == 3 ? ZB_DIVE_FIRST : ZB_DIVE_LAST,
+    const struct zb_dive how = {.from = i % 4 == 3 || (several && i % 2 == 1) ? ZB_DIVE_FIRST : ZB_DIVE_LAST,
                                 .preference = i % 2 + (i % 4 == 2 ? 2 : 0),
                                 .tries = i < 2 ? 1 : 4,
-                                .noise = i < 6 ? 0 : 16};
+                                .noise = i < 6 ? 0 : 16,
+                                .stretches = several && i % 2 == 1 ? 24 : 1};
     const enum zb_sweep swept = zb_dive(state, &how, &random, &search->worker[0].trial);
     if (swept == ZB_SWEEP_STOPPED || swept == ZB_SWEEP_MEMORY) return ZB_OK;
     if (swept != ZB_SWEEP_KEPT) continue;

@@ -38,6 +38,7 @@ struct zb_state {
   bool out_of_memory;
   struct zb_lattice *lattice;  // borrowed scratch of this thread; NULL in a state that is only kept
   int64_t sweeps, most_sweeps; // done; stop at most_sweeps (0: no limit)
+  bool to_fixpoint;            // however long it takes: a proof is redone from nothing
 };
 
 // Owned by the caller: zb_state_close. States of one thread may share a lattice.
@@ -51,7 +52,8 @@ void zb_state_reset(struct zb_state *state, int64_t target);
 // larger one holds, and what had to end by a time must end the difference earlier.
 void zb_state_derive(struct zb_state *state, const struct zb_state *from, int64_t target);
 
-// Runs all rules until nothing changes. On REFUTED the windows are unusable until undone.
+// Runs all rules until nothing changes, or has run them long enough (chunked_window.c). On REFUTED the
+// windows are unusable until undone.
 enum zb_sweep zb_state_propagate(struct zb_state *state);
 
 // Cells. A change marks its device as moved; a window that becomes empty is found by propagate.
