@@ -31,7 +31,9 @@ enum { NAME = CLI_RUN_WORD, PATH = CLI_RUN_PATH };
   X(BELOW, "below", "Table 5's profiles from 0.4x to 0.9x in steps of 0.1", 30)                              \
   X(UNEVEN, "uneven", "seeded uneven profiles with tight memory", 20)                                        \
   X(PUBLIC, "public", "profiles of public code and papers, at the printed limit and half of it", 30)         \
-  X(SCALE, "scale", "32 and 64 devices, up to 1024 microbatches, at 1x and 2x", 120)
+  X(SCALE, "scale", "32 and 64 devices, up to 1024 microbatches, at 1x and 2x", 120)                         \
+  X(TABLE8, "table8", "Table 8 of arXiv 2401.10241: two chunks a device on a V, as printed", 120)            \
+  X(V, "v", "f/b/w 3/4/2 a chunk on a V, limits in chunk activations", 60)
 
 enum set {
 #define X(NAME, name, about, limit_s) NAME,
@@ -84,11 +86,12 @@ static const struct goal {
   bool at_least; // otherwise at most
   double value;
 } goals[] = {
-    {TABLE5, CLOSED, true, 1},         {TABLE5, UNEQUAL, false, 0},  {TABLE5, SLOWEST_8, false, 0.1},
-    {TABLE5, SECONDS, false, 45},      {TABLE5, SLOWEST, false, 15}, {TABLE5, PEAK, false, 1024},
-    {CURVE, CLOSED, true, 1},          {CURVE, RISES, false, 0},     {BELOW, CLOSED, true, 0.9},
-    {BELOW, WORST_GAP, false, 0.005},  {UNEVEN, CLOSED, true, 0.92}, {UNEVEN, MEAN_GAP, false, 0.001},
-    {UNEVEN, WORST_GAP, false, 0.015}, {PUBLIC, CLOSED, true, 1},    {PUBLIC, SLOWEST_8, false, 0.2},
+    {TABLE5, CLOSED, true, 1},        {TABLE5, UNEQUAL, false, 0},       {TABLE5, SLOWEST_8, false, 0.1},
+    {TABLE5, SECONDS, false, 45},     {TABLE5, SLOWEST, false, 15},      {TABLE5, PEAK, false, 1024},
+    {CURVE, CLOSED, true, 1},         {CURVE, RISES, false, 0},          {BELOW, CLOSED, true, 0.9},
+    {BELOW, WORST_GAP, false, 0.005}, {UNEVEN, CLOSED, true, 0.92},      {UNEVEN, MEAN_GAP, false, 0.001},
+    {V, WORST_GAP, false, 0.01},      {TABLE8, WORST_GAP, false, 0.001}, {UNEVEN, WORST_GAP, false, 0.015},
+    {PUBLIC, CLOSED, true, 1},        {PUBLIC, SLOWEST_8, false, 0.2},
 };
 
 struct options {
@@ -254,6 +257,25 @@ done:
   return status;
 }
 
+// Every profile of Table 8 under the limit it has.
+static enum zb_status list_table8(struct bench *bench) {
+  static const char *const names[] = {"6.2b-p16-m48",  "6.2b-p16-m64",   "6.2b-p16-m128",
+                                      "14.6b-p24-m72", "14.6b-p24-m96",  "14.6b-p24-m192",
+                                      "28.3b-p32-m96", "28.3b-p32-m128", "28.3b-p32-m256"};
+  enum zb_status status = ZB_OK;
+  for (size_t k = 0; k < sizeof names / sizeof *names && status == ZB_OK; k++) {
+    struct instance instance;
+    struct zb_profile *profile = NULL;
+    char name[NAME];
+    print_to(name, NAME, "table8-%s", names[k]);
+    status = open_profile(bench, "configs", name, &instance, &profile);
+    print_to(instance.shown, NAME, "printed");
+    if (status == ZB_OK) status = add(bench, &instance);
+    zb_profile_free(profile);
+  }
+  return status;
+}
+
 static int is_public(const struct dirent *entry) {
   const char *end = strstr(entry->d_name, ".json");
   return end && end[5] == '\0' && strncmp(entry->d_name, "table", 5) != 0;
@@ -274,6 +296,56 @@ static enum zb_status list_public(struct bench *bench) {
   return status;
 }
 
+// A profile into a file of the bench's folder.
+static enum zb_status write_profile(struct bench *bench, struct zb_profile *profile, const char *name) {
+  struct zb_text text = {0};
+  char path[PATH];
+  print_to(path, PATH, "%.400s/%s.json", bench->folder, name);
+  enum zb_status status = zb_profile_finish(profile, &bench->error);
+  if (status == ZB_OK) {
+    zb_profile_print(profile, 0, &text);
+    zb_text_put(&text, "\n");
+    status = zb_file_write(path, &text, &bench->error);
+  }
+  zb_text_free(&text);
+  return status;
+}
+
+static enum zb_status list_v(struct bench *bench) {
+  enum { CHUNK = 1000000 };
+  static const struct {
+    int devices, microbatches, limits[7];
+  } rows[] = {{4, 8, {4, 5, 6, 7, 8, 0}}, {8, 16, {8, 9, 10, 12, 14, 16, 0}}};
+  enum zb_status status = ZB_OK;
+  for (size_t k = 0; k < sizeof rows / sizeof *rows && status == ZB_OK; k++) {
+    struct zb_profile *v = NULL;
+    char name[NAME];
+    print_to(name, NAME, "v-342-p%d-m%d", rows[k].devices, rows[k].microbatches);
+    status = zb_profile_create(rows[k].devices, 2, rows[k].microbatches, ZB_V, &v, &bench->error);
+    if (status != ZB_OK) break;
+    for (int s = 0; s < v->stages; s++) {
+      v->f_ns[s] = 3000;
+      v->b_ns[s] = 4000;
+      v->w_ns[s] = 2000;
+      v->f_bytes[s] = CHUNK;
+      v->w_bytes[s] = -CHUNK;
+    }
+    v->has_memory = true;
+    status = write_profile(bench, v, name);
+    zb_profile_free(v);
+    for (const int *limit = rows[k].limits; *limit > 0 && status == ZB_OK; limit++) {
+      struct instance instance;
+      struct zb_profile *profile = NULL;
+      status = open_profile(bench, bench->folder, name, &instance, &profile);
+      zb_profile_free(profile);
+      print_to(instance.shown, NAME, "%d", *limit);
+      print_to(instance.limit, NAME, "%dB", *limit * CHUNK);
+      if (status == ZB_OK) status = add(bench, &instance);
+    }
+  }
+  return status;
+}
+
 // The largest published profile's stages on more devices.
 static enum zb_status widen(struct bench *bench, const struct zb_profile *from, int devices,
                             const char *name) {
@@ -291,16 +363,7 @@ static enum zb_status widen(struct bench *bench, const struct zb_profile *from, 
     wide->w_bytes[s] = from->w_bytes[0];
   }
   wide->has_memory = true;
-  struct zb_text text = {0};
-  char path[PATH];
-  print_to(path, PATH, "%.400s/%s.json", bench->folder, name);
-  status = zb_profile_finish(wide, &bench->error);
-  if (status == ZB_OK) {
-    zb_profile_print(wide, 0, &text);
-    zb_text_put(&text, "\n");
-    status = zb_file_write(path, &text, &bench->error);
-  }
-  zb_text_free(&text);
+  status = write_profile(bench, wide, name);
   zb_profile_free(wide);
   return status;
 }
@@ -342,6 +405,10 @@ static enum zb_status list_instances(struct bench *bench) {
     return list_public(bench);
   case SCALE:
     return list_scale(bench);
+  case TABLE8:
+    return list_table8(bench);
+  case V:
+    return list_v(bench);
   default:
     return ZB_OK;
   }
