@@ -39,11 +39,10 @@
 // that feeds it, down to stage 0, is chunk 0 of its device.
 //
 // Rules.
-//  sweep    One device. A state is how many ops of each class are done. On the device's chunks F0 >= F1 >= ..
-//  >=
-//           F(v-1) >= B(v-1) >= .. >= B0 and Wc <= Bc hold in every state (counts of W as one class: at most
-//           the sum of all B); so does sum of count * bytes over all classes <= limit - static. A step does
-//           one op: F or B of a chunk, W of a class, or, where allowed, BW of a chunk (B and W of it at
+//  sweep    One device. A state is how many ops of each class are done. F0 >= F1 >= .. >=
+//           F(v-1) >= B(v-1) >= .. >= B0 of its chunks and Wc <= Bc hold in every state (W as one class: at
+//           most the sum of all B); so does sum of count * bytes over all classes <= limit - static. A step
+//           does one op: F or B of a chunk, W of a class, or, where allowed, BW of a chunk (B and W of it at
 //           once). A step of F or B number k must start no earlier than the op's earliest start, end no later
 //           than its latest end, find counts within the pairs known for it, and be split or fused as `fused`
 //           allows. W starts whenever it can. E(state): earliest time at which it can be reached from (0, ..,
@@ -82,9 +81,11 @@
 // Relaxation `fluid-w`. The states of a large device do not fit into memory; then W is not counted but poured
 // into the time left. All devices are swept so; the other rules stay. Let n be the counts of F and B alone,
 //   w'       of a chunk: backward - gradient where it may be fused, else w
-//   base(n)  sum of F * f + B * gradient; rest(n) = base(all) - base(n); total = sum of m * w' over the
-//   chunks most(n)  sum of B * w': as much W as can be done least(n) so much W as must be done for n to fit:
-//   over = sum of F * f_bytes + B * b_bytes - (limit - static).
+//   base(n)  sum of F * f + B * gradient; rest(n) = base(all) - base(n)
+//   total    sum of m * w' over the chunks
+//   most(n)  sum of B * w': as much W as can be done
+//   least(n) so much W as must be done for n to fit. over = sum of F * f_bytes + B * b_bytes less
+//            (limit - static).
 //            If over <= 0: 0. If it is more than the sum of B * -w_bytes, n does not fit. With W as one class
 //            ceil(over / -w_bytes) * w'. With W apart the sum over chunks of ceil(lack / -w_bytes) * w',
 //            where lack = over less what all W of the other chunks' B give back, and only where lack > 0.
@@ -96,11 +97,10 @@
 // that is not spent on work. At n = 0 both are 0. Over all steps into n', each number on its own,
 //   I' = max(I(n), r - base(n) - most(n))      start = max(T(n), r, base(n) + need + I')
 //   I(n') = least I'                           T(n') = max(least start + time, base(n') + least(n') + I(n'))
-// without steps with start + time > e or I' > slack. A state is dead, and has no steps, if T(n) + rest(n) +
-// total
-// - most(n) > S or T(n) is above the latest start of an op that comes next in its class.
-// Backward: L, the latest time n can be entered, and J, the least time after it not spent on work. At the end
-// L = S, J = 0. Over all surviving steps out of n, each number on its own,
+// without steps with start + time > e or I' > slack. A state is dead, and has no steps, if
+// T(n) + rest(n) + total - most(n) > S or T(n) is above the latest start of an op that comes next in its
+// class. Backward: L, the latest time n can be entered, and J, the least time after it not spent on work. At
+// the end L = S, J = 0. Over all surviving steps out of n, each number on its own,
 //   J' = max(J(n'), S - e - rest(n') - total + least(n'))
 //   last = min(min(L(n'), e) - time, base(n) + most(n) + slack - J')
 //   L(n) = greatest last, J(n) = least J'
