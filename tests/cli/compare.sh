@@ -4,13 +4,12 @@ compare() {
   echo
 }
 profile=$CONFIGS/table5-1.5b-p8-m24.json
-compare "$profile" --memory-limit 2x
+# Of several stages a device, how far a search gets depends on the machine, and with it the causes.
+constructed=gpipe,1f1b,1f1b-interleaved,zb-h1,zb-h2,greedy,zb-1p,zb-2p,1f1b-v,zb-v,v-half,v-min,v-blocks
+compare "$profile" --memory-limit 2x --methods $constructed
 compare "$profile" --memory-limit 1x --methods 1f1b,zb-h1,zb-h2,1f1b-interleaved --chunks 3
 compare "$profile" --objective makespan --methods gpipe,1f1b
-# How far the search for a V gets in the default time depends on the machine, and with it the causes.
-compare "$CONFIGS/table8-6.2b-p16-m48.json" \
-  --methods zb-v,v-blocks,zb-h1,greedy,zb-1p,zb-2p,v-half,1f1b,v-min,1f1b-v,zb-h2,1f1b-interleaved,gpipe |
-  grep -v '^What binds it'
+compare "$CONFIGS/table8-6.2b-p16-m48.json" --methods $constructed | grep -v '^What binds it'
 # Whether the heuristic was optimal. Of what a search finds only the cost is certain.
 words() {
   "$ZBSOLVE" compare -q "$@" >table

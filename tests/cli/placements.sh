@@ -1,6 +1,6 @@
 # Which placement, given the memory: the same methods on several, side by side, and one frontier each.
 profile=$CONFIGS/table5-1.5b-p8-m24.json
-compare() { "$ZBSOLVE" compare -q "$@" | sed -E 's/ +[0-9]+\.[0-9]{3}$//'; }
+compare() { "$ZBSOLVE" compare -q "$@" | sed -E 's/ +[0-9]+\.[0-9]{3}$//; /auto takes .* less/d'; }
 compare "$profile" --methods 1f1b,1f1b-interleaved,zb-v --placements loop,v --chunks 3 | sed '1,2d'
 echo
 "$ZBSOLVE" compare -q "$profile" --methods auto,zb-h1 --placements all --time-limit 1 --json | grep -o '"method": "auto", [^,]*, [^,]*' |
