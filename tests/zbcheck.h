@@ -10,6 +10,7 @@
  *   zbcheck_timeline.c   orders -> start times, memory, costs; each compared with what the file says
  *   zbcheck_bound.c      the closed-form lower bound, and the way from a bound to its proof
  *   zbcheck_window.c     window propagation over device lattices: can any schedule cost at most S?
+ *                        (zbcheck_window.h: its parts, one device at a time)
  *   zbcheck_proof.c      the proof tree: every leaf must be refuted by propagation
  *   zbcheck_sha256.c     the digest that ties a proof file to its schedule
  *
@@ -198,28 +199,38 @@ int64_t zc_closed_form(const struct zc_profile *profile, enum zc_objective objec
 bool zc_check_bound(struct zc_run *run, const struct zc_document *document, const struct zc_profile *profile,
                     const struct zc_schedule *schedule, const char *proof_path);
 
-/* Walks the proof tree, which must refute every schedule of cost <= target. A NULL tree is a single leaf. */
+enum { ZC_MOST_CHUNKS = 12 }; /* with more stages a device, only the closed form is redone */
+
+/* Walks the proof tree, which must refute every schedule of cost <= target. A NULL tree is a single leaf.
+ * `poured`: under the relaxation fluid-w. */
 bool zc_check_proof(struct zc_run *run, const struct zc_document *document, const struct zc_profile *profile,
-                    enum zc_objective objective, int64_t target, const struct zc_node *tree);
+                    enum zc_objective objective, int64_t target, bool poured, const struct zc_node *tree);
 
 /* The state of a propagation: windows of every op, restrictions, offsets. */
 struct zc_windows;
 
-enum zc_outcome { ZC_REFUTED, ZC_OPEN, ZC_NO_MEMORY };
+/* ZC_TOO_LARGE: a device has more states, or stages, than are held at once. */
+enum zc_outcome { ZC_REFUTED, ZC_OPEN, ZC_NO_MEMORY, ZC_TOO_LARGE };
 
 /* What a proof's inner node can restrict; see contract: `n`, `fused`, `offset`. */
 struct zc_variable {
   enum { ZC_COUNT, ZC_FUSED, ZC_OFFSET } what;
-  int32_t stage;
-  enum zc_kind counted, starting; /* ZC_COUNT: `counted` ops done when number `index` of `starting` starts */
+  int32_t device;
+  int32_t counted, starting; /* classes, of zc_windows_class; ZC_FUSED: `counted` is the B */
   int32_t index;
 };
 
-/* Windows for "some schedule costs at most target", one stage a device. NULL, with a finding, without memory.
- */
+/* Windows for "some schedule costs at most target". NULL, with a finding, without memory. */
 struct zc_windows *zc_windows_new(struct zc_run *run, const struct zc_profile *profile,
-                                  enum zc_objective objective, int64_t target);
+                                  enum zc_objective objective, int64_t target, bool poured);
 void zc_windows_free(struct zc_windows *windows);
+
+/* The number of a class of ops: F, B or W of one of the device's stages (`chunk`: its position there, -1 for
+ * none written, as with one stage a device), or all its W where they are alike (-1). -1 where there is no
+ * such class. And how many ops are in a class; whether a device's offset is an interval from the start. */
+int32_t zc_windows_class(const struct zc_windows *windows, int32_t device, int32_t chunk, enum zc_kind kind);
+int32_t zc_windows_class_size(const struct zc_windows *windows, int32_t device, int32_t class_number);
+bool zc_windows_offset_open(const struct zc_windows *windows, int32_t device);
 
 /* Runs all rules to their common fixpoint. */
 enum zc_outcome zc_windows_propagate(struct zc_windows *windows);

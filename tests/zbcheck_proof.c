@@ -14,11 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODE_ITEMS = 6 };
+enum { NODE_ITEMS = 6, CLASS_TEXT = 24 };
 
 /* An inner node on the way down. */
 struct inner {
   struct zc_variable variable;
+  char counted[CLASS_TEXT], starting[CLASS_TEXT]; /* as written */
   int64_t value;
   bool above;   /* the second subtree is being read */
   bool entered; /* the windows have the node's restriction */
@@ -28,7 +29,6 @@ struct walk {
   struct zc_run *run;
   const struct zc_document *document;
   const struct zc_profile *profile;
-  enum zc_objective objective;
   int64_t target;
   struct zc_windows *windows;
   struct inner *path;
@@ -40,32 +40,42 @@ struct walk {
 /* The last turns of the way down, "n(3,F,B,10)<=7": device, counted, starting, index, and which half. */
 static const char *describe(const struct walk *walk, char *text, size_t size) {
   size_t from = walk->depth > 6 ? walk->depth - 6 : 0;
-  char name[60];
+  char name[90];
 
   snprintf(text, size, "%s", walk->depth == 0 ? "the root" : from ? "the path .." : "the path");
   for (size_t i = from; i < walk->depth; i++) {
     const struct inner *inner = &walk->path[i];
     const struct zc_variable *v = &inner->variable;
-    int32_t device = walk->profile->device_of[v->stage];
     if (v->what == ZC_COUNT)
-      snprintf(name, sizeof name, "n(%d,%s,%s,%d)", device, zc_kind_names[v->counted],
-               zc_kind_names[v->starting], v->index);
+      snprintf(name, sizeof name, "n(%d,%s,%s,%d)", v->device, inner->counted, inner->starting, v->index);
     else if (v->what == ZC_FUSED)
-      snprintf(name, sizeof name, "fused(%d,B,%d)", device, v->index);
+      snprintf(name, sizeof name, "fused(%d,%s,%d)", v->device, inner->counted, v->index);
     else
-      snprintf(name, sizeof name, "offset(%d)", device);
+      snprintf(name, sizeof name, "offset(%d)", v->device);
     snprintf(text + strlen(text), size - strlen(text), " %s%s%lld", name,
              inner->above ? ">" : "<=", (long long)inner->value);
   }
   return text;
 }
 
-/* A class of ops, F, B or W. With one stage a device there is no position before it. */
-static bool read_class(const struct zc_node *node, enum zc_kind *kind) {
+/* A class of ops: F, B or W, behind the position of its stage where the device has several. */
+static bool read_class(const struct walk *walk, const struct zc_node *node, int32_t device,
+                       char text[CLASS_TEXT], enum zc_kind *kind, int32_t *number) {
+  int32_t chunk = -1;
+  size_t digits;
+
+  if (node->type != ZC_STRING || node->length >= CLASS_TEXT || strlen(node->text) != node->length)
+    return false;
+  memcpy(text, node->text, node->length + 1);
+  digits = strspn(text, "0123456789");
+  if (digits > 2 || (digits == 2 && text[0] == '0')) return false;
+  if (digits > 0) chunk = 0;
+  for (size_t i = 0; i < digits; i++) chunk = chunk * 10 + text[i] - '0';
   for (int i = ZC_F; i <= ZC_W; i++) {
-    if (node->type == ZC_STRING && zc_text_is(node, zc_kind_names[i])) {
+    if (strcmp(text + digits, zc_kind_names[i]) == 0) {
       *kind = (enum zc_kind)i;
-      return true;
+      *number = zc_windows_class(walk->windows, device, chunk, *kind);
+      return *number >= 0;
     }
   }
   return false;
@@ -73,10 +83,31 @@ static bool read_class(const struct zc_node *node, enum zc_kind *kind) {
 
 static bool empty(const struct zc_node *node) { return node->type == ZC_STRING && node->length == 0; }
 
+static bool read_variable(struct walk *walk, const struct zc_node *const item[NODE_ITEMS],
+                          struct inner *inner) {
+  struct zc_variable *v = &inner->variable;
+  enum zc_kind counted = ZC_F, starting = ZC_F;
+
+  if (item[0]->type != ZC_STRING) return false;
+  if (zc_text_is(item[0], "n")) {
+    v->what = ZC_COUNT;
+    return read_class(walk, item[2], v->device, inner->counted, &counted, &v->counted) &&
+           read_class(walk, item[3], v->device, inner->starting, &starting, &v->starting) &&
+           v->counted != v->starting;
+  }
+  if (zc_text_is(item[0], "fused")) {
+    v->what = ZC_FUSED;
+    return read_class(walk, item[2], v->device, inner->counted, &counted, &v->counted) && counted == ZC_B &&
+           empty(item[3]);
+  }
+  v->what = ZC_OFFSET;
+  return zc_text_is(item[0], "offset") && empty(item[2]) && empty(item[3]);
+}
+
 static bool read_inner(struct walk *walk, const struct zc_node *node, struct inner *inner) {
   const struct zc_node *item[NODE_ITEMS];
   struct zc_variable *v = &inner->variable;
-  int64_t device = 0, index = 0;
+  int64_t device = 0, index = 0, ops = 1;
   char where[40];
   int i = 0;
 
@@ -85,37 +116,36 @@ static bool read_inner(struct walk *walk, const struct zc_node *node, struct inn
     return zc_bad(walk->run, walk->document, node, "%s: a list of %u, expected %d", where, node->count,
                   NODE_ITEMS);
   for (const struct zc_node *at = node->first; at; at = at->next) item[i++] = at;
-  if (!zc_integer(walk->run, walk->document, item[1], where, 0, walk->profile->devices - 1, &device) ||
-      !zc_integer(walk->run, walk->document, item[4], where, 0, walk->profile->microbatches - 1, &index) ||
+  if (!zc_integer(walk->run, walk->document, item[1], where, 0, walk->profile->devices - 1, &device))
+    return false;
+  v->device = (int32_t)device;
+  if (!read_variable(walk, item, inner))
+    return zc_bad(walk->run, walk->document, node,
+                  "%s: expected [\"n\", device, A, B, index, value], [\"fused\", device, \"%sB\", \"\", "
+                  "index, value] or "
+                  "[\"offset\", device, \"\", \"\", 0, value]",
+                  where, walk->profile->chunks > 1 ? "0" : "");
+  if (v->what == ZC_COUNT)
+    ops = zc_windows_class_size(walk->windows, v->device, v->starting);
+  else if (v->what == ZC_FUSED)
+    ops = walk->profile->microbatches;
+  if (!zc_integer(walk->run, walk->document, item[4], where, 0, ops - 1, &index) ||
       !zc_integer(walk->run, walk->document, item[5], where, -1, ZC_MOST, &inner->value))
     return false;
-  v->stage = walk->profile->stages_of[device];
   v->index = (int32_t)index;
-  if (item[0]->type == ZC_STRING && zc_text_is(item[0], "n") && read_class(item[2], &v->counted) &&
-      read_class(item[3], &v->starting) && v->counted != v->starting) {
-    v->what = ZC_COUNT;
-  } else if (item[0]->type == ZC_STRING && zc_text_is(item[0], "fused") && read_class(item[2], &v->counted) &&
-             v->counted == ZC_B && empty(item[3])) {
-    v->what = ZC_FUSED;
-  } else if (item[0]->type == ZC_STRING && zc_text_is(item[0], "offset") && empty(item[2]) &&
-             empty(item[3]) && index == 0) {
-    v->what = ZC_OFFSET;
-    if (v->stage == 0 || walk->objective != ZC_PERIOD)
-      return zc_bad(walk->run, walk->document, node,
-                    "%s: an offset that is fixed, expected one of a period's", where);
-  } else {
-    return zc_bad(
-        walk->run, walk->document, node,
-        "%s: expected [\"n\", device, A, B, index, value], [\"fused\", device, \"B\", \"\", index, value] or "
-        "[\"offset\", device, \"\", \"\", 0, value]",
-        where);
-  }
+  if (v->what == ZC_OFFSET && !zc_windows_offset_open(walk->windows, v->device))
+    return zc_bad(walk->run, walk->document, node,
+                  "%s: an offset that is fixed, expected one that is an interval", where);
   return true;
 }
 
 /* What propagation says about the node just reached. */
 static bool take(struct walk *walk, enum zc_outcome outcome) {
   if (outcome == ZC_NO_MEMORY) return zc_stop(walk->run, ZC_FAILED, "out of memory");
+  if (outcome == ZC_TOO_LARGE)
+    return zc_stop(walk->run, ZC_NOT_REDONE,
+                   "a device with %d stages and %d microbatches has too many states", walk->profile->chunks,
+                   walk->profile->microbatches);
   if (outcome == ZC_REFUTED) walk->refuted_at = walk->depth + 1;
   return true;
 }
@@ -194,12 +224,13 @@ static bool walk_tree(struct walk *walk, const struct zc_node *tree) {
 }
 
 bool zc_check_proof(struct zc_run *run, const struct zc_document *document, const struct zc_profile *profile,
-                    enum zc_objective objective, int64_t target, const struct zc_node *tree) {
-  struct walk walk = {
-      .run = run, .document = document, .profile = profile, .objective = objective, .target = target};
+                    enum zc_objective objective, int64_t target, bool poured, const struct zc_node *tree) {
+  struct walk walk = {.run = run, .document = document, .profile = profile, .target = target};
   bool good;
 
-  walk.windows = zc_windows_new(run, profile, objective, target);
+  if (profile->chunks > ZC_MOST_CHUNKS)
+    return zc_stop(run, ZC_NOT_REDONE, "%d stages a device, at most %d are", profile->chunks, ZC_MOST_CHUNKS);
+  walk.windows = zc_windows_new(run, profile, objective, target, poured);
   if (!walk.windows) return false;
   good = take(&walk, zc_windows_propagate(walk.windows));
   if (good && tree) {
