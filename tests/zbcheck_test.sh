@@ -71,6 +71,11 @@ holds tree-file.json 'feasible' --proof "$here/zbcheck/tree-file.proof"
 holds tree.json 'feasible' --proof="$here/zbcheck/tree-file.proof"
 holds tree-offset.json 'feasible'
 holds tree-fused.json 'feasible'
+holds tree-placed.json 'optimal'
+holds tree-merged.json 'optimal'
+holds tree-apart.json 'optimal'
+holds tree-v.json 'period 146 ns, bound 146 ns'
+holds poured.json 'span 213 ns, bound 213 ns'
 holds infeasible.json 'device 1 needs 11 B and its limit is 10 B'
 holds unknown.json 'no schedule, bound 9 ns'
 holds chain.json '{"verdict": "holds", "exit": 0' --json
@@ -234,6 +239,12 @@ lie unknown.json 's/"devices": \[/&{}/' 2 'devices: 1 of them'
 
 # ---- bounds and proofs ----
 lie v.json 's/"bound_ns": 57000/"bound_ns": 57001/; s/"gap": [0-9.]+/"gap": 0.136349/' 4 'propagation does not refute 57000'
+alone='s/"status": "(optimal|feasible)"/"status": "unknown"/; /"devices": \[/,/^  \],?$/d; /_ns|gap/d; s/^  "proof"/"bound_ns": BOUND,&/'
+# bounds one above the optimum, with the tree of the optimum
+lie tree-placed.json "$(echo "$alone" | sed 's/BOUND/214/')" 4 'is not refuted for a cost of 213'
+lie tree-merged.json "$(echo "$alone" | sed 's/BOUND/145/')" 4 'is not refuted for a cost of 144'
+lie tree-apart.json "$(echo "$alone" | sed 's/BOUND/150/')" 4 'is not refuted for a cost of 149'
+lie tree-v.json "$(echo "$alone" | sed 's/BOUND/147/')" 4 'is not refuted for a cost of 146'
 lie tree.json 's/"limit": 20/"limit": 30/' 4 'is not refuted for a cost of 264'
 lie tree.json '/\["n"/d' 4 'proof[0]: leaf 1 is not refuted for a cost of 264: the root'
 lie chain.json 's/\[300, null, 200\]/null/' 4 'propagation does not refute 19874999 and there is no proof tree'
@@ -247,6 +258,48 @@ lie tree-offset.json 's/\["offset", 1, "", "", 0, 8\]/["wait", 1, "", "", 0, 8]/
 lie tree-offset.json 's/\["offset", 1, "", "", 0, 8\]/["offset", 1, 8]/' 2 'proof[0]: a list of 3, expected 6'
 lie tree-offset.json 's/^    0,/    1,/' 2 'proof[1]: expected 0 or a list'
 lie tree-fused.json 's/\["fused", ([0-9]), "B", "", ([0-9]), 0\]/["fused", \1, "W", "", \2, 0]/' 2 'expected ["n"'
+# several stages a device: a missing half, a leaf that does not refute, values and words
+lie tree-placed.json 's/,0,0,0\]/,0,0]/' 4 'a half missing: the path offset(2)>15'
+lie tree-placed.json 's/"",0,14\]/"",0,8]/' 4 'leaf 2 is not refuted for a cost of 212: the path offset(2)<=15 offset(2)>8'
+lie tree-placed.json 's/"proof": .*/"proof": [0]/' 4 'leaf 1 is not refuted for a cost of 212: the root'
+lie tree-placed.json 's/\["offset",2/["offset",0/' 2 'proof[0]: an offset that is fixed'
+lie tree-placed.json 's/\["offset",2/["offset",1/' 2 'proof[0]: an offset that is fixed'
+lie tree-placed.json 's/"objective": "span"/"objective": "makespan"/; s/"cost_ns": 213, "bound_ns": 213, "gap": 0.000000, "bubble_rate": 0.061033/"cost_ns": 223, "bound_ns": 213, "gap": 0.044843, "bubble_rate": 0.103139/; s/optimal/feasible/' 2 'an offset that is fixed'
+lie tree-merged.json 's/,0,0\]$/,0]/' 4 'a half missing: the path n(0,1B,0B,0)>1'
+lie tree-merged.json 's/"0F","0B",2,3\]/"0F","0B",2,4]/' 4 'leaf 3 is not refuted'
+lie tree-merged.json 's/"1B","0B"/"1B","B"/' 2 'proof[0]: expected ["n"'
+lie tree-merged.json 's/"1B","0B"/"2B","0B"/' 2 'proof[0]: expected ["n"'
+lie tree-merged.json 's/"1B","0B"/"01B","0B"/' 2 'proof[0]: expected ["n"'
+lie tree-merged.json 's/"1B","0B"/"0B","0B"/' 2 'proof[0]: expected ["n"'
+lie tree-merged.json 's/"proof": \[/&["n",0,"W","0F",3,4],0,/' 4 'leaf 1 is not refuted for a cost of 143: the path n(0,W,0F,3)<=4'
+lie tree-merged.json 's/"proof": \[/&["n",0,"1F","W",9,4],0,/' 0 'holds'
+lie tree-merged.json 's/"proof": \[/&["n",0,"1F","W",10,4],0,/' 2 'proof[0]: 10'
+lie tree-merged.json 's/"proof": \[/&["n",0,"0W","0F",3,-1],0,/' 2 'proof[0]: expected ["n"'
+lie tree-merged.json 's/"proof": \[/&["fused",0,"1B","",4,0],0,/' 4 'the path fused(0,1B,4)<=0'
+lie tree-merged.json 's/"proof": \[/&["fused",0,"B","",4,-1],0,/' 2 'expected ["n"'
+lie tree-merged.json 's/"proof": \[/&["fused",0,"1B","",5,-1],0,/' 2 'proof[0]: 5'
+lie tree-apart.json 's/,0,0\]$/,0]/' 4 'a half missing: the path n(0,1B,0B,0)>1'
+lie tree-apart.json 's/"0B",2,3\]/"0B",2,4]/' 4 'leaf 3 is not refuted'
+lie tree-apart.json 's/"proof": \[/&["n",1,"0W","1F",1,-1],0,/' 0 'holds'
+lie tree-apart.json 's/"proof": \[/&["n",1,"1B","0W",3,3],0,/' 0 'holds'
+lie tree-apart.json 's/"proof": \[/&["n",1,"W","1F",1,-1],0,/' 2 'expected ["n"'
+lie tree-v.json 's/\["offset",2,"","",0,7\]/["offset",2,"","",0,4]/' 4 'is not refuted for a cost of 145'
+cat >"$work/many.json" <<'END'
+{"zbsolve_schedule": 1, "method": "test", "objective": "span", "status": "unknown", "bound_ns": 40,
+ "profile": {"zbsolve_profile": 1, "name": "a loop of 13", "devices": 1, "microbatches": 1, "chunks": 13, "placement": "loop",
+  "time": {"unit": "ns", "f": 1, "b": 1, "w": 1, "comm": 1}}}
+END
+verdict 'many stages a device' 10 'bound not redone: 13 stages a device, at most 12 are' "$work/many.json"
+sed 's/"bound_ns": 40/"bound_ns": 39/' "$work/many.json" >"$work/fewer.json"
+verdict 'many stages a device, and the closed form is enough' 0 'holds' "$work/fewer.json"
+# under another relaxation, or none that is known
+lie poured.json 's/"fluid-w"/"merged"/' 4 'relaxation says merged, known is fluid-w'
+lie poured.json 's/"fluid-w"/"fluid-w "/' 4 'known is fluid-w'
+lie poured.json 's/"",0,14\]/"",0,8]/' 4 'leaf 2 is not refuted for a cost of 212'
+lie tree-merged.json 's/"method"/"relaxation": "fluid-w", &/' 4 'leaf 4 is not refuted for a cost of 143'
+lie tree-apart.json 's/"method"/"relaxation": "fluid-w", &/' 4 'leaf 1 is not refuted for a cost of 148'
+lie tree-v.json 's/"method"/"relaxation": "fluid-w", &/' 0 'holds'
+lie tree.json 's/"method"/"relaxation": "fluid-w", &/' 4 'on a chain every W is counted'
 lie tree-file.json 's/"sha256": "[0-9a-f]{4}/"sha256": "0000/' 4 'proof.sha256 says 0000'
 lie tree-file.json 's/"tree-file.proof"/"other.proof"/' 10 'bound not redone'
 lie tree-file.json 's/"tree-file.proof"/"..\/tree-file.proof"/' 2 'expected the name of a file beside the schedule'
