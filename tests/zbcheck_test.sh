@@ -292,6 +292,12 @@ END
 verdict 'many stages a device' 10 'bound not redone: 13 stages a device, at most 12 are' "$work/many.json"
 sed 's/"bound_ns": 40/"bound_ns": 39/' "$work/many.json" >"$work/fewer.json"
 verdict 'many stages a device, and the closed form is enough' 0 'holds' "$work/fewer.json"
+# in whole us, what a split leaves out between two of them is nothing
+us=$(echo "$alone" | sed 's/BOUND/145001/')'; s/"unit": "ns"/"unit": "us"/; /proof/s/,([1-9][0-9]*)\]/,\1000]/g'
+lie tree-v.json "$us" 0 'bound 145001 ns'
+lie tree-v.json "$us; s/,8000\\]/,8999]/g" 0 'bound 145001 ns'
+lie tree-v.json "$us; s/145001/146001/" 4 'is not refuted for a cost of 146000'
+lie tree-v.json "$us; s/,17000\\]/,-1]/" 4 'is not refuted for a cost of 145000'
 # under another relaxation, or none that is known
 lie poured.json 's/"fluid-w"/"merged"/' 4 'relaxation says merged, known is fluid-w'
 lie poured.json 's/"fluid-w"/"fluid-w "/' 4 'known is fluid-w'

@@ -46,7 +46,9 @@
  *   stage behind, in both directions; its B on a chunk after its B on the next one and the way between.
  *   (Where offsets are fixed the links say this already.)
  *
- * All costs of span and makespan are multiples of the common divisor of all times, and so is S then.
+ * All costs of span and makespan are multiples of the common divisor of all times, their tick, and so is S
+ * then. Where S is one, what is asked of starts and clocks in given orders is differences of two of them at
+ * least some multiple of the tick: if there are any, there are some that are multiples, offsets among them.
  *
  * BW is a step where it could pay: where it is faster than B and W, or where B alone adds to memory and there
  * is a limit. Elsewhere a B and its W right after it can take its place: B ends no later, and memory is never
@@ -259,7 +261,12 @@ enum zc_outcome zc_windows_enter(struct zc_windows *w, const struct zc_variable 
     high = &zc_high(d, variable->counted, variable->starting)[variable->index];
     d->weights_split |= variable->starting >= 2 * d->chunks;
   }
-  bool moves = above ? zc_at_least(w, low, value + 1) : zc_at_most(w, high, value);
+  int64_t next = value + 1;
+  if (variable->what == ZC_OFFSET && value >= 0) {
+    value -= value % w->tick;
+    next = value + w->tick;
+  }
+  bool moves = above ? zc_at_least(w, low, next) : zc_at_most(w, high, value);
   if (variable->what != ZC_OFFSET) d->dirty |= moves;
   return zc_windows_propagate(w);
 }
@@ -417,8 +424,11 @@ struct zc_windows *zc_windows_new(struct zc_run *run, const struct zc_profile *p
   w->devices = profile->devices;
   w->stages = profile->stages;
   w->m = profile->microbatches;
-  w->target = objective == ZC_PERIOD || target < 0 ? target : target - target % profile_tick(profile);
+  w->tick = profile_tick(profile);
+  w->target = target;
   w->empty = target < 0;
+  if (objective != ZC_PERIOD && !w->empty) w->target -= target % w->tick;
+  if (w->target % w->tick != 0) w->tick = 1;
   w->poured = poured;
   if (!(w->stage = zc_alloc(run, stages, sizeof *w->stage)) ||
       !(w->device = zc_alloc(run, devices, sizeof *w->device)) ||

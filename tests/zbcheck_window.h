@@ -69,9 +69,10 @@ struct zc_windows {
   enum zc_objective objective;
   int32_t devices, stages, m;
   int64_t target;
-  bool empty;  /* target below 0: nothing costs that little */
-  bool poured; /* relaxation fluid-w */
-  bool moved;  /* something was narrowed since this was last cleared */
+  int64_t tick; /* offsets are multiples of it */
+  bool empty;   /* target below 0: nothing costs that little */
+  bool poured;  /* relaxation fluid-w */
+  bool moved;   /* something was narrowed since this was last cleared */
   struct zc_stage *stage;
   struct zc_device *device;
   int32_t *order;      /* [devices] by their first stage */
