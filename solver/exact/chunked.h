@@ -12,7 +12,9 @@
 // be fused, else b; backward = min(b + w, bw) where it may be fused, else b + w. fc(s), bc(s): forward and
 // backward comm between stages s - 1 and s, 0 on one device. "B" below is B or BW. Times that are written to
 // a file are ns; S is bound_ns - 1. For span and makespan it may be rounded down to a multiple of the common
-// divisor of all times (f, b, w, bw, comm of every stage), since every cost is one.
+// divisor of all times (f, b, w, bw, comm of every stage), since every cost is one. Where S is such a
+// multiple, so are the offsets that matter, and a split of one at a value between two multiples tells those
+// two apart.
 //
 // What is known, for every stage and k: of F the earliest start and the latest end; of B the earliest start,
 // the earliest end, the latest start, the latest end, and the range of `fused` in 0..1. For every device, for

@@ -89,7 +89,7 @@ static void restrict_array(struct zb_state *state, int d, int array, int64_t ind
   if (!above && value < state->cell[hi]) zb_state_set(state, hi, value);
 }
 
-// A device counts its W together or apart; a split of the other kind says nothing that its windows hold.
+// A device counts its W together or apart.
 static bool is_counted(const struct zb_chunked_device *device, uint8_t kind, int chunk) {
   return kind != ZB_CLASS_W || (chunk == ZB_CHUNK_ALL) == (device->weights_merged && device->chunks > 1);
 }
@@ -104,9 +104,6 @@ static void restrict_chunked(struct zb_state *state, const struct zb_proof_item 
     return;
   }
   const int starting = class_of(device, item->starting, item->starting_chunk);
-  if (!is_counted(device, item->counted, item->counted_chunk) ||
-      !is_counted(device, item->starting, item->starting_chunk))
-    return;
   if (starting < counted && item->starting != ZB_CLASS_W) {
     restrict_array(state, item->device, zb_pair_array(device, starting, counted), item->index, item->value,
                    above);
@@ -114,6 +111,7 @@ static void restrict_chunked(struct zb_state *state, const struct zb_proof_item 
   }
   // As restrict_dual: "at most v of A when B k starts" is "at least k + 1 of B when A v starts".
   const bool fuses = item->starting == ZB_CLASS_W && item->counted == ZB_CLASS_B &&
+                     (item->starting_chunk == ZB_CHUNK_ALL || item->starting_chunk == item->counted_chunk) &&
                      chunked->stage[device->stage[item->counted_chunk]].fused;
   const int array = zb_pair_array(device, counted, starting);
   if (above)
@@ -211,7 +209,21 @@ static enum zb_status leave(struct walk *walk) {
   return ZB_OK;
 }
 
+// Whether the split is about ops as this device counts them.
+static bool is_about_windows(const struct walk *walk, const struct zb_proof_item *item) {
+  const struct zb_chunked *chunked = walk->state.chain->chunked;
+  if (!chunked || item->kind != ZB_ITEM_COUNT) return true;
+  const struct zb_chunked_device *device = &chunked->device[item->device];
+  return is_counted(device, item->counted, item->counted_chunk) &&
+         is_counted(device, item->starting, item->starting_chunk);
+}
+
 static enum zb_status take_inner(struct walk *walk, const struct zb_proof_item *item) {
+  if (!is_about_windows(walk, item))
+    return zb_fail(
+        walk->error, ZB_BAD_INPUT, "proof[%zu]: a W of %s, expected of %s", walk->item,
+        walk->state.chain->chunked->device[item->device].weights_merged ? "one stage" : "all stages",
+        walk->state.chain->chunked->device[item->device].weights_merged ? "all stages" : "one stage");
   if (walk->depth == walk->room) {
     const size_t room = walk->room ? 2 * walk->room : 64;
     struct inner *grown = realloc(walk->path, room * sizeof *grown);
@@ -275,12 +287,14 @@ enum zb_status zb_proof_check(const struct zb_profile *profile, enum zb_objectiv
   // A period may lie between two multiples of what divides the times, so its ticks divide the target, too.
   const int64_t whole_ns = objective == ZB_PERIOD ? walk.target_ns : 0;
   if (relaxation && strcmp(relaxation, zb_word_fluid) != 0)
-    return zb_fail(error, ZB_NOT_PROVEN, "holds, but its bound was not redone: unknown relaxation %.60s",
-                   relaxation);
+    return zb_fail(error, ZB_WRONG, "relaxation: %.60s is no word that a bound may relax by", relaxation);
   enum zb_status status = zb_chain_create(profile, whole_ns, &chain, error);
   if (status == ZB_UNKNOWN)
     return zb_fail(error, ZB_NOT_PROVEN, "holds, but its bound was not redone: too many stages a device");
-  if (status == ZB_OK && chain->chunked) chain->chunked->fluid = relaxation != NULL;
+  if (status == ZB_OK && chain->chunked)
+    chain->chunked->fluid = relaxation != NULL;
+  else if (status == ZB_OK && relaxation)
+    status = zb_fail(error, ZB_WRONG, "relaxation: %s is about several stages a device", relaxation);
   if (status == ZB_OK) status = zb_state_open(chain, objective, &lattice, &walk.state, error);
   if (status == ZB_OK) status = run(&walk, chain);
   free(walk.path);

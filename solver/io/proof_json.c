@@ -134,9 +134,11 @@ static enum zb_status classify(const struct pass *pass, const char *variable, co
   return ZB_OK;
 }
 
-// W of all stages of a device are counted together.
-static int64_t most_index(const struct zb_profile *profile) {
-  return (int64_t)profile->microbatches * profile->chunks - 1;
+// Of the class that starts, or of the backwards that may be fused; "W" counts those of all stages together.
+static int64_t most_index(const struct pass *pass, const struct zb_proof_item *item) {
+  if (item->kind == ZB_ITEM_OFFSET) return 0;
+  const bool all = item->kind == ZB_ITEM_COUNT && item->starting_chunk == ZB_CHUNK_ALL;
+  return (int64_t)pass->profile->microbatches * (all ? pass->profile->chunks : 1) - 1;
 }
 
 // The rest of a list whose bracket is passed.
@@ -151,13 +153,14 @@ static enum zb_status read_inner(struct pass *pass, struct zb_proof_item *item) 
   if (status == ZB_OK) status = read_comma(pass);
   if (status == ZB_OK) status = read_word(pass, starting);
   if (status == ZB_OK) status = read_comma(pass);
-  if (status == ZB_OK) status = read_integer(pass, "index", 0, most_index(pass->profile), &index);
+  item->device = (int32_t)device;
+  if (status == ZB_OK) status = classify(pass, variable, counted, starting, item);
+  if (status == ZB_OK) status = read_integer(pass, "index", 0, most_index(pass, item), &index);
   if (status == ZB_OK) status = read_comma(pass);
   if (status == ZB_OK) status = read_integer(pass, "value", -1, ZB_NUMBER_MAX, &item->value);
   if (status == ZB_OK && !take(pass, ']')) status = fail_item(pass, "not a list of six");
-  item->device = (int32_t)device;
   item->index = (int32_t)index;
-  return status == ZB_OK ? classify(pass, variable, counted, starting, item) : status;
+  return status;
 }
 
 static enum zb_status read_item(struct pass *pass, struct zb_proof_item *item) {
