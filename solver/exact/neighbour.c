@@ -54,13 +54,9 @@ static bool try_once(struct zb_unit *unit, const struct zb_known *known, struct 
   unit->nodes++;
   if (swept == ZB_SWEEP_STOPPED) return false;
   if (swept != ZB_SWEEP_KEPT) return true;
-  const struct zb_tree_rule rule = {random_below(unit, 4) == 0 ? ZB_PICK_EARLIEST : ZB_PICK_SMALLEST,
-                                    false,
-                                    tree_nodes,
-                                    INT64_MAX,
-                                    15,
-                                    false};
-  const enum zb_tree_end end = zb_tree_search(&worker->tree, &worker->state, &rule, &worker->timer,
+  const struct zb_tree_rule rule = {random_below(unit, 4) == 0 ? ZB_PICK_EARLIEST : ZB_PICK_SMALLEST, false,
+                                    tree_nodes, 15, false};
+  const enum zb_tree_end end = zb_tree_search(&worker->tree, &worker->state, &rule, INT64_MAX, &worker->timer,
                                               unit->weight, &unit->random, &worker->trial, NULL);
   unit->nodes += worker->tree.nodes;
   if (end == ZB_TREE_SOLVED) zb_unit_offer(unit, known, worker);

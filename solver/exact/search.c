@@ -21,8 +21,10 @@
 // Most states of one thread's table: 8 bytes each.
 static const size_t table_states = (size_t)1 << 25;
 
-// States swept a unit in the first round, and in the last that still grows.
-static const int64_t least_work = 1000000, most_work = INT64_MAX / 64;
+// States swept a unit with a full share in the first round, and in the last that still grows. Rounds stay
+// short, so that what one unit finds soon helps the others; only climbing trees, which begin anew in each, go
+// on growing.
+static const int64_t least_work = 1000000, most_work = 64000000, most_climb_work = INT64_MAX / 64;
 
 // Rounds of the search for the span that a search for the period starts from.
 enum { MOST_THREADS = 64, span_rounds = 4 };
@@ -40,11 +42,18 @@ static const struct {
     {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, false, 4, false, 50},
     {ZB_UNIT_CLIMB, ZB_PICK_EARLIEST, false, 4, false, 50},
     {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 16, false, 0},
-    {ZB_UNIT_RAISE, ZB_PICK_SMALLEST, false, 32, true, 300},
+    {ZB_UNIT_RAISE, ZB_PICK_SMALLEST, false, 48, true, 300},
     {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, true, 4, false, 50},
     {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 16, false, 0},
 };
-enum { UNITS = sizeof portfolio / sizeof *portfolio };
+enum { OWN_UNITS = sizeof portfolio / sizeof *portfolio, MOST_UNITS = OWN_UNITS + ZB_MOST_IMPROVERS };
+
+// What an improver gets of a round, in sixteenths.
+enum { IMPROVER_SHARE = 16 };
+
+// Rounds before improvers take part and trees probe, which takes long on large profiles: most of what closes
+// does so there.
+enum { PLAIN_ROUNDS = 1 };
 
 struct search {
   const struct zb_problem *problem;
@@ -55,7 +64,8 @@ struct search {
   struct zb_worker *worker; // [workers]
   int workers;
   struct zb_halt halt;
-  struct zb_unit unit[UNITS];
+  struct zb_unit unit[MOST_UNITS]; // the portfolio, then the problem's improvers
+  int units;                       // that take part in this round
   int64_t nodes;
   int most_rounds;
 };
@@ -169,7 +179,7 @@ static void *work(void *context) {
   struct crew *crew = context;
   for (;;) {
     const int number = atomic_fetch_add(crew->next, 1);
-    if (number >= UNITS) return NULL;
+    if (number >= crew->search->units) return NULL;
     struct zb_unit *unit = &crew->search->unit[number];
     zb_unit_run(unit, &crew->search->known, crew->worker);
     if (unit->bound < unit->cost) continue;
@@ -184,7 +194,7 @@ static void run_units(struct search *search) {
   struct crew crew[MOST_THREADS];
   atomic_int next = 0, closed_by = INT_MAX;
   int started = 0;
-  for (int i = 0; i < UNITS; i++)
+  for (int i = 0; i < search->units; i++)
     search->unit[i].halt = (struct zb_halt){search->halt.deadline, &closed_by, i};
   for (int i = 0; i < search->workers; i++)
     crew[i] = (struct crew){search, &search->worker[i], &next, &closed_by};
@@ -196,15 +206,16 @@ static void run_units(struct search *search) {
   for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
 }
 
+static int first_share(int unit) { return unit < OWN_UNITS ? portfolio[unit].share : IMPROVER_SHARE; }
+
 // In list order, up to the first unit that closed the gap.
 static enum zb_status merge(struct search *search, struct zb_error *error) {
   struct zb_known *known = &search->known;
-  for (int i = 0; i < UNITS; i++) {
+  for (int i = 0; i < search->units; i++) {
     struct zb_unit *unit = &search->unit[i];
     search->nodes += unit->nodes;
-    if (unit->kind != ZB_UNIT_RAISE) {
-      unit->share = unit->cost < known->cost ? portfolio[i].share : (unit->share + 1) / 2;
-    }
+    if (unit->kind == ZB_UNIT_CLIMB || unit->kind == ZB_UNIT_NEIGHBOUR)
+      unit->share = unit->cost < known->cost ? first_share(i) : (unit->share + 1) / 2;
     if (unit->status != ZB_OK) return zb_fail_memory(error);
     if (unit->barren > known->barren) known->barren = unit->barren;
     if (unit->bound > known->bound) {
@@ -228,6 +239,24 @@ static enum zb_status merge(struct search *search, struct zb_error *error) {
   return ZB_OK;
 }
 
+static void prepare_units(struct search *search, int round, int64_t work) {
+  const bool plain = round < PLAIN_ROUNDS;
+  search->units = OWN_UNITS + (plain ? 0 : search->problem->improvers);
+  for (int i = 0; i < search->units; i++) {
+    struct zb_unit *unit = &search->unit[i];
+    unit->kind = i < OWN_UNITS ? portfolio[i].kind : ZB_UNIT_IMPROVE;
+    unit->work = (unit->kind == ZB_UNIT_CLIMB ? work : zb_min(work, most_work)) / 16 * unit->share;
+    if (i >= OWN_UNITS) {
+      unit->improver = &search->problem->improver[i - OWN_UNITS];
+      continue;
+    }
+    const int dive_every = is_off(search, ZB_RULE_DIVE) ? 0 : portfolio[i].dive_every;
+    const bool probing = portfolio[i].probing && !plain && !is_off(search, ZB_RULE_PROBE);
+    unit->rule =
+        (struct zb_tree_rule){portfolio[i].pick, portfolio[i].more_first, INT64_MAX, dive_every, probing};
+  }
+}
+
 static enum zb_status run_rounds(struct search *search, struct zb_error *error) {
   enum zb_status status = ZB_OK;
   // The first round takes about as long as the root bound did.
@@ -235,18 +264,10 @@ static enum zb_status run_rounds(struct search *search, struct zb_error *error) 
   for (int round = 0;
        round < search->most_rounds && status == ZB_OK && !closed(search) && !out_of_time(search); round++) {
     if (search->known.barren >= search->known.cost || !lower_ceiling(search)) break;
-    for (int i = 0; i < UNITS; i++) {
-      struct zb_unit *unit = &search->unit[i];
-      unit->kind = portfolio[i].kind;
-      unit->work = work / 16 * unit->share;
-      const int dive_every = is_off(search, ZB_RULE_DIVE) ? 0 : portfolio[i].dive_every;
-      const bool probing = portfolio[i].probing && !is_off(search, ZB_RULE_PROBE);
-      unit->rule = (struct zb_tree_rule){
-          portfolio[i].pick, portfolio[i].more_first, INT64_MAX, unit->work, dive_every, probing};
-    }
+    prepare_units(search, round, work);
     run_units(search);
     status = merge(search, error);
-    if (work < most_work) work *= 2;
+    if (work < most_climb_work) work *= 2;
   }
   return status;
 }
@@ -254,7 +275,7 @@ static enum zb_status run_rounds(struct search *search, struct zb_error *error) 
 static enum zb_status open_search(struct search *search, struct zb_error *error) {
   const size_t p = (size_t)search->known.chain->devices;
   const int threads = search->problem->threads;
-  const int wanted = threads < 1 ? 1 : threads > UNITS ? UNITS : threads;
+  const int wanted = threads < 1 ? 1 : threads > MOST_UNITS ? MOST_UNITS : threads;
   enum zb_status status = ZB_OK;
   search->worker = calloc((size_t)wanted, sizeof *search->worker);
   if (!search->worker) return zb_fail_memory(error);
@@ -271,15 +292,17 @@ static enum zb_status open_search(struct search *search, struct zb_error *error)
   if (status == ZB_OK) status = zb_orders_create(search->known.chain, &search->best, error);
   search->ceiling.target = -1;
   search->root.rules_off = search->ceiling.rules_off = search->known.rules_off;
-  for (int i = 0; i < UNITS && status == ZB_OK; i++) {
+  for (int i = 0; i < OWN_UNITS + search->problem->improvers && status == ZB_OK; i++) {
     struct zb_unit *unit = &search->unit[i];
-    unit->part = 0.125;
-    unit->share = portfolio[i].share;
+    unit->share = first_share(i);
     unit->random = (search->problem->seed + 1) * 1000003 + (uint64_t)i * 7919 + 1;
     unit->weight = malloc(p * sizeof *unit->weight);
     if (!unit->weight) return zb_fail_memory(error);
     for (size_t d = 0; d < p; d++) unit->weight[d] = 1;
     status = zb_orders_create(search->known.chain, &unit->orders, error);
+    if (status == ZB_OK && i < OWN_UNITS && portfolio[i].kind == ZB_UNIT_RAISE)
+      status = zb_state_open(search->known.chain, search->known.objective, lattice, &unit->state, error);
+    unit->state.rules_off = search->known.rules_off;
   }
   return status;
 }
@@ -291,10 +314,13 @@ static void close_search(struct search *search) {
   zb_state_close(&search->ceiling);
   zb_orders_free(&search->best);
   zb_proof_free(&search->proof);
-  for (int i = 0; i < UNITS; i++) {
+  for (int i = 0; i < MOST_UNITS; i++) {
     free(search->unit[i].weight);
     zb_orders_free(&search->unit[i].orders);
     zb_proof_free(&search->unit[i].proof);
+    zb_proof_free(&search->unit[i].tree_proof);
+    zb_tree_free(&search->unit[i].tree);
+    zb_state_close(&search->unit[i].state);
   }
 }
 
@@ -306,6 +332,7 @@ static enum zb_status start_from_span(struct search *search, const struct zb_sch
   problem.objective = ZB_SPAN;
   problem.rounds = span_rounds;
   problem.progress = NULL;
+  problem.improvers = 0;
   struct zb_chain *chain = NULL;
   enum zb_status status = zb_chain_create(problem.profile, 0, &chain, error);
   if (status != ZB_OK) return status;

@@ -94,8 +94,8 @@ static enum zb_tree_end finish(struct zb_state *state, struct zb_timer *timer, u
   return meets_target(state, timer, orders) ? ZB_TREE_SOLVED : ZB_TREE_REFUTED;
 }
 
-static bool reserve_frame(struct zb_tree *tree, size_t depth) {
-  if (depth < tree->frame_capacity) return true;
+static bool reserve_frame(struct zb_tree *tree) {
+  if (tree->depth < tree->frame_capacity) return true;
   const size_t capacity = tree->frame_capacity ? 2 * tree->frame_capacity : 256;
   struct zb_tree_frame *grown = realloc(tree->frame, capacity * sizeof *grown);
   if (!grown) return false;
@@ -104,73 +104,51 @@ static bool reserve_frame(struct zb_tree *tree, size_t depth) {
   return true;
 }
 
-// What a search works with.
-struct search {
-  struct zb_tree *tree;
-  struct zb_state *state;
-  const struct zb_tree_rule *rule;
-  struct zb_timer *timer;
-  double *weight;
-  uint64_t *random;
-  struct zb_orders *orders;
-  struct zb_proof *proof;
-  size_t depth;
-  int dives;
-  bool barren;
-  int probe_from; // where probing refuted last
-  bool thorough;  // the next probing tries every open x
-  int64_t next_dive;
-  int64_t work_before;
-};
-
-static bool spent(const struct search *search) {
-  return search->tree->nodes >= search->rule->nodes ||
-         search->state->lattice->work - search->work_before >= search->rule->work;
+static bool spent(const struct zb_tree *tree) {
+  return tree->nodes >= tree->rule.nodes || tree->state->lattice->work >= tree->enough_work;
 }
 
 // A dive from a fixpoint; SOLVED, or what stopped it, or CAPPED: nothing found.
-static enum zb_tree_end try_dive(struct search *search) {
+static enum zb_tree_end try_dive(struct zb_tree *tree) {
   const struct zb_dive dive = {
-      .from = search->dives % 4 == 3 ? ZB_DIVE_FIRST : ZB_DIVE_LAST,
-      .preference = search->dives / 2 % 2,
+      .from = tree->dives % 4 == 3 ? ZB_DIVE_FIRST : ZB_DIVE_LAST,
+      .preference = tree->dives / 2 % 2,
       .tries = 3,
-      .noise = search->dives < 4   ? 0
-               : search->dives % 2 ? 8
-                                   : 32,
+      .noise = tree->dives < 4   ? 0
+               : tree->dives % 2 ? 8
+                                 : 32,
   };
-  search->dives++;
-  const enum zb_sweep swept = zb_dive(search->state, &dive, search->random, search->orders);
+  tree->dives++;
+  const enum zb_sweep swept = zb_dive(tree->state, &dive, tree->random, tree->orders);
   if (swept == ZB_SWEEP_STOPPED) return ZB_TREE_STOPPED;
   if (swept == ZB_SWEEP_MEMORY) return ZB_TREE_MEMORY;
   // Where offsets are open, orders that propagation keeps may still miss the target.
-  return swept == ZB_SWEEP_KEPT && meets_target(search->state, search->timer, search->orders)
-             ? ZB_TREE_SOLVED
-             : ZB_TREE_CAPPED;
+  return swept == ZB_SWEEP_KEPT && meets_target(tree->state, tree->timer, tree->orders) ? ZB_TREE_SOLVED
+                                                                                        : ZB_TREE_CAPPED;
 }
 
 // Everything is fixed and nothing refutes it, but the orders cannot run: ops without duration wait for
 // each other in a cycle.
-static enum zb_tree_end close_barren(struct search *search) {
-  search->barren = true;
-  if (search->depth == 0) return ZB_TREE_BARREN;
-  zb_state_undo(search->state, search->tree->frame[search->depth - 1].mark);
+static enum zb_tree_end close_barren(struct zb_tree *tree) {
+  tree->barren = true;
+  if (tree->depth == 0) return ZB_TREE_BARREN;
+  zb_state_undo(tree->state, tree->frame[tree->depth - 1].mark);
   return ZB_TREE_OPEN;
 }
 
 // Records a split at the state's fixpoint as the deepest frame.
-static enum zb_tree_end push_frame(struct search *search, const struct zb_split *split) {
-  struct zb_tree *tree = search->tree;
-  struct zb_tree_frame frame = {.split = *split, .mark = zb_state_mark(search->state), .node = ZB_PROOF_LEAF};
-  if (!reserve_frame(tree, search->depth)) return ZB_TREE_MEMORY;
-  if (search->proof) {
-    frame.node = zb_proof_add(search->proof, split);
+static enum zb_tree_end push_frame(struct zb_tree *tree, const struct zb_split *split) {
+  struct zb_tree_frame frame = {.split = *split, .mark = zb_state_mark(tree->state), .node = ZB_PROOF_LEAF};
+  if (!reserve_frame(tree)) return ZB_TREE_MEMORY;
+  if (tree->proof) {
+    frame.node = zb_proof_add(tree->proof, split);
     if (frame.node == ZB_PROOF_LEAF) return ZB_TREE_MEMORY;
-    if (search->depth > 0) {
-      const struct zb_tree_frame *parent = &tree->frame[search->depth - 1];
-      search->proof->node[parent->node].child[parent->side] = frame.node;
+    if (tree->depth > 0) {
+      const struct zb_tree_frame *parent = &tree->frame[tree->depth - 1];
+      tree->proof->node[parent->node].child[parent->side] = frame.node;
     }
   }
-  tree->frame[search->depth++] = frame;
+  tree->frame[tree->depth++] = frame;
   return ZB_TREE_OPEN;
 }
 
@@ -181,11 +159,11 @@ static enum zb_tree_end end_of(enum zb_sweep swept) {
 }
 
 // Tries one extreme value of a variable. Refuted, the other side becomes the node: KEPT, or REFUTED with it.
-static enum zb_tree_end probe(struct search *search, const struct zb_split *split, int side, bool *refuted,
+static enum zb_tree_end probe(struct zb_tree *tree, const struct zb_split *split, int side, bool *refuted,
                               size_t *impact) {
-  struct zb_state *state = search->state;
+  struct zb_state *state = tree->state;
   const size_t mark = zb_state_mark(state);
-  search->tree->nodes++;
+  tree->nodes++;
   zb_split_apply(state, split, side);
   enum zb_sweep swept = zb_state_propagate(state);
   *impact = zb_state_mark(state) - mark;
@@ -193,9 +171,9 @@ static enum zb_tree_end probe(struct search *search, const struct zb_split *spli
   *refuted = swept == ZB_SWEEP_REFUTED;
   if (swept == ZB_SWEEP_KEPT) return ZB_TREE_OPEN;
   if (!*refuted) return end_of(swept);
-  const enum zb_tree_end pushed = push_frame(search, split);
+  const enum zb_tree_end pushed = push_frame(tree, split);
   if (pushed != ZB_TREE_OPEN) return pushed;
-  struct zb_tree_frame *frame = &search->tree->frame[search->depth - 1];
+  struct zb_tree_frame *frame = &tree->frame[tree->depth - 1];
   frame->tried = 2;
   frame->side = 1 - side;
   zb_split_apply(state, split, 1 - side);
@@ -204,86 +182,95 @@ static enum zb_tree_end probe(struct search *search, const struct zb_split *spli
 }
 
 // Probes the extremes of open x until a whole pass refutes none: all of them the first time, then those
-// with two values left, where a refutation decides. The first time is never cut short: without it the tree
-// that follows is hopeless. `best` is the split whose sides both changed most.
-static enum zb_tree_end probe_all(struct search *search, struct zb_split *best) {
-  struct zb_state *state = search->state;
+// with two values left, where a refutation decides. CAPPED with tree->probe.running: it goes on there when
+// the tree is run again, since without its first pass the tree that follows is hopeless. Otherwise OPEN, with
+// the split whose sides both changed most, CAPPED where none is open, or how the search ends.
+static enum zb_tree_end probe_all(struct zb_tree *tree, struct zb_split *best) {
+  struct zb_state *state = tree->state;
+  struct zb_tree_probe *pass = &tree->probe;
   const int m = state->chain->microbatches, p = state->chain->devices;
   int count = 0;
   for (int d = 0; d < p; d++) count += zb_split_arrays(state, ZB_SPLIT_X, d) * m;
-  double most = -1;
-  for (int i = search->probe_from, quiet = 0; quiet < count; i = (i + 1) % count, quiet++) {
-    int d = 0, a = i / m;
-    const int k = i % m;
+  if (!pass->running) {
+    pass->at = pass->from;
+    pass->quiet = 0;
+    pass->most = -1;
+  }
+  pass->running = true;
+  for (; pass->quiet < count; pass->at = (pass->at + 1) % count, pass->quiet++) {
+    int d = 0, a = pass->at / m;
+    const int k = pass->at % m;
     for (int arrays; a >= (arrays = zb_split_arrays(state, ZB_SPLIT_X, d)); d++) a -= arrays;
     const struct zb_variables at = zb_split_variables(state, ZB_SPLIT_X, d, a);
     size_t impact[2] = {0, 0};
     for (int side = 0; side < 2; side++) {
       for (bool refuted = true; refuted;) {
         const int64_t lo = at.lo[k], hi = at.hi[k];
-        if (lo == hi || (!search->thorough && hi - lo > 1)) break;
+        if (lo == hi || (!pass->thorough && hi - lo > 1)) break;
         const struct zb_split split = {ZB_SPLIT_X, d, k, side == 0 ? lo : hi - 1, at.array};
-        if (!search->thorough && spent(search)) return ZB_TREE_CAPPED;
-        const enum zb_tree_end end = probe(search, &split, side, &refuted, &impact[side]);
-        if (refuted) search->probe_from = i;
-        if (end != ZB_TREE_OPEN) return end;
-        if (refuted) quiet = 0, most = -1;
+        if (spent(tree)) return ZB_TREE_CAPPED;
+        const enum zb_tree_end end = probe(tree, &split, side, &refuted, &impact[side]);
+        if (refuted) pass->from = pass->at;
+        if (end != ZB_TREE_OPEN) {
+          pass->running = pass->thorough = false;
+          return end;
+        }
+        if (refuted) pass->quiet = 0, pass->most = -1;
       }
     }
     if (at.lo[k] == at.hi[k]) continue;
     const double score = ((double)impact[0] + 1) * ((double)impact[1] + 1);
-    if (score > most) {
-      most = score;
-      *best = (struct zb_split){ZB_SPLIT_X, d, k, at.lo[k], at.array};
+    if (score > pass->most) {
+      pass->most = score;
+      pass->best = (struct zb_split){ZB_SPLIT_X, d, k, at.lo[k], at.array};
     }
   }
-  return most >= 0 ? ZB_TREE_OPEN : ZB_TREE_CAPPED;
+  pass->running = pass->thorough = false;
+  *best = pass->best;
+  return pass->most >= 0 ? ZB_TREE_OPEN : ZB_TREE_CAPPED;
 }
 
 // Opens a frame for the node that the state is at: its split, and its place in the proof. OPEN, or how the
 // search ends.
-static enum zb_tree_end open_node(struct search *search) {
-  struct zb_tree *tree = search->tree;
-  struct zb_state *state = search->state;
+static enum zb_tree_end open_node(struct zb_tree *tree) {
+  struct zb_state *state = tree->state;
   struct zb_split split;
   bool chosen = false;
-  if (search->rule->probing && !pick_offset(state, state->target / wide_offset, &split)) {
-    const enum zb_tree_end probed = probe_all(search, &split);
-    search->thorough = false;
+  if (tree->rule.probing && !pick_offset(state, state->target / wide_offset, &split)) {
+    const enum zb_tree_end probed = probe_all(tree, &split);
     if (probed == ZB_TREE_REFUTED) return ZB_TREE_OPEN;
-    if (probed != ZB_TREE_OPEN && (probed != ZB_TREE_CAPPED || spent(search))) return probed;
+    if (tree->probe.running || (probed != ZB_TREE_OPEN && probed != ZB_TREE_CAPPED)) return probed;
     chosen = probed == ZB_TREE_OPEN;
   }
-  if (search->rule->dive_every > 0 && tree->nodes >= search->next_dive) {
-    search->next_dive = tree->nodes + search->rule->dive_every;
-    const enum zb_tree_end dived = try_dive(search);
+  if (tree->rule.dive_every > 0 && tree->nodes >= tree->next_dive) {
+    tree->next_dive = tree->nodes + tree->rule.dive_every;
+    const enum zb_tree_end dived = try_dive(tree);
     if (dived != ZB_TREE_CAPPED) return dived;
   }
-  if (!chosen && !pick(state, search->rule, search->weight, &split)) {
-    const enum zb_tree_end end = finish(state, search->timer, search->random, search->orders);
+  if (!chosen && !pick(state, &tree->rule, tree->weight, &split)) {
+    const enum zb_tree_end end = finish(state, tree->timer, tree->random, tree->orders);
     if (end != ZB_TREE_REFUTED) return end;
     if (state->chain->chunked && state->chain->chunked->fluid) return ZB_TREE_CAPPED;
     // Fixed orders are exact where offsets are; only the period has offsets left to split.
-    if (!pick_offset(state, 0, &split)) return close_barren(search);
+    if (!pick_offset(state, 0, &split)) return close_barren(tree);
   }
-  return push_frame(search, &split);
+  return push_frame(tree, &split);
 }
 
 // Goes to the next side that propagation keeps, closing nodes whose sides are both refuted. OPEN: the
 // state is at a new node.
-static enum zb_tree_end next_side(struct search *search) {
-  struct zb_tree *tree = search->tree;
-  struct zb_state *state = search->state;
+static enum zb_tree_end next_side(struct zb_tree *tree) {
+  struct zb_state *state = tree->state;
   for (;;) {
-    struct zb_tree_frame *frame = &tree->frame[search->depth - 1];
+    struct zb_tree_frame *frame = &tree->frame[tree->depth - 1];
     if (frame->tried == 2) {
-      if (--search->depth == 0) return search->barren ? ZB_TREE_BARREN : ZB_TREE_REFUTED;
-      zb_state_undo(state, tree->frame[search->depth - 1].mark);
+      if (--tree->depth == 0) return tree->barren ? ZB_TREE_BARREN : ZB_TREE_REFUTED;
+      zb_state_undo(state, tree->frame[tree->depth - 1].mark);
       continue;
     }
-    if (spent(search)) return ZB_TREE_CAPPED;
+    if (spent(tree)) return ZB_TREE_CAPPED;
     tree->nodes++;
-    frame->side = search->rule->more_first ? 1 - frame->tried : frame->tried;
+    frame->side = tree->rule.more_first ? 1 - frame->tried : frame->tried;
     frame->tried++;
     zb_split_apply(state, &frame->split, frame->side);
     switch (zb_state_propagate(state)) {
@@ -294,35 +281,52 @@ static enum zb_tree_end next_side(struct search *search) {
     case ZB_SWEEP_MEMORY:
       return ZB_TREE_MEMORY;
     case ZB_SWEEP_REFUTED:
-      search->weight[state->refuted_by] += 1;
+      tree->weight[state->refuted_by] += 1;
       zb_state_undo(state, frame->mark);
     }
   }
 }
 
-enum zb_tree_end zb_tree_search(struct zb_tree *tree, struct zb_state *state, const struct zb_tree_rule *rule,
-                                struct zb_timer *timer, double *weight, uint64_t *random,
-                                struct zb_orders *orders, struct zb_proof *proof) {
-  struct search search = {.tree = tree,
-                          .state = state,
-                          .rule = rule,
-                          .timer = timer,
-                          .weight = weight,
-                          .random = random,
-                          .orders = orders,
-                          .proof = proof,
-                          .thorough = true,
-                          .work_before = state->lattice->work};
-  const size_t mark = zb_state_mark(state);
-  const bool recording = state->recording;
+void zb_tree_begin(struct zb_tree *tree, struct zb_state *state, const struct zb_tree_rule *rule,
+                   double *weight, uint64_t *random, struct zb_proof *proof) {
+  *tree = (struct zb_tree){.frame = tree->frame,
+                           .frame_capacity = tree->frame_capacity,
+                           .state = state,
+                           .rule = *rule,
+                           .weight = weight,
+                           .random = random,
+                           .proof = proof,
+                           .at_node = true,
+                           .probe = {.thorough = true},
+                           .mark = zb_state_mark(state),
+                           .recording = state->recording};
   state->recording = true;
-  tree->nodes = 0;
+}
+
+enum zb_tree_end zb_tree_run(struct zb_tree *tree, int64_t work, struct zb_timer *timer,
+                             struct zb_orders *orders) {
+  const int64_t done = tree->state->lattice->work;
+  tree->timer = timer;
+  tree->orders = orders;
+  tree->enough_work = work < INT64_MAX - done ? done + work : INT64_MAX;
   enum zb_tree_end end = ZB_TREE_OPEN;
   while (end == ZB_TREE_OPEN) {
-    end = open_node(&search);
-    if (end == ZB_TREE_OPEN) end = next_side(&search);
+    end = tree->at_node ? open_node(tree) : next_side(tree);
+    if (end == ZB_TREE_OPEN) tree->at_node = !tree->at_node;
   }
-  zb_state_undo(state, mark);
-  state->recording = recording;
+  return end;
+}
+
+void zb_tree_end(struct zb_tree *tree) {
+  zb_state_undo(tree->state, tree->mark);
+  tree->state->recording = tree->recording;
+}
+
+enum zb_tree_end zb_tree_search(struct zb_tree *tree, struct zb_state *state, const struct zb_tree_rule *rule,
+                                int64_t work, struct zb_timer *timer, double *weight, uint64_t *random,
+                                struct zb_orders *orders, struct zb_proof *proof) {
+  zb_tree_begin(tree, state, rule, weight, random, proof);
+  const enum zb_tree_end end = zb_tree_run(tree, work, timer, orders);
+  zb_tree_end(tree);
   return end;
 }

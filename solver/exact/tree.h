@@ -17,7 +17,6 @@ struct zb_tree_rule {
   enum zb_pick pick;
   bool more_first; // the > side first
   int64_t nodes;   // propagations before the tree is given up
-  int64_t work;    // states swept before it is
   int dive_every;  // nodes between dives; 0: none
   bool probing;    // try extreme values of open x at every node before it is split
 };
@@ -33,18 +32,54 @@ enum zb_tree_end {
   ZB_TREE_OPEN, // not an end: the search goes on
 };
 
-// Scratch of one thread, reused. Zero-initialise.
+// Where probing stands (tree.c).
+struct zb_tree_probe {
+  bool running;         // in the middle of a pass
+  bool thorough;        // the next pass tries every open x
+  int from;             // where probing refuted last
+  int at, quiet;        // where the pass is, variables since it last refuted one
+  double most;          // score of `best`, below 0: none
+  struct zb_split best; // so far
+};
+
+// One search, and memory that the next one uses again. Zero-initialise; between begin and end only `nodes`
+// and `probe` are for others to read.
 struct zb_tree {
-  struct zb_tree_frame *frame;
-  size_t frame_capacity;
-  int64_t nodes; // propagations of the last search
+  struct zb_tree_frame *frame; // [frame_capacity]
+  size_t frame_capacity, depth;
+  int64_t nodes; // propagations
+  struct zb_state *state;
+  struct zb_tree_rule rule;
+  struct zb_timer *timer;
+  double *weight;
+  uint64_t *random;
+  struct zb_orders *orders;
+  struct zb_proof *proof;
+  size_t mark; // of the state when the search began
+  bool recording;
+  bool at_node; // the state is at a new node's fixpoint; otherwise on the way to the next side
+  bool barren;
+  int dives;
+  int64_t next_dive;
+  struct zb_tree_probe probe;
+  int64_t enough_work; // of the lattice, where this run pauses
 };
 void zb_tree_free(struct zb_tree *tree);
 
-// From a fixpoint of `state` (left as it was). `weight` [devices] grows with refutations. `orders` is
-// written on SOLVED; `proof` (may be NULL: not recorded) is complete on REFUTED.
+// A search that can pause: begin, run until it ends, end. It starts from a fixpoint of `state`, which nobody
+// else may change in between and which end leaves as it was. `weight` [devices] grows with refutations;
+// `proof` (may be NULL: not recorded) is complete on REFUTED. All are borrowed until the end.
+void zb_tree_begin(struct zb_tree *tree, struct zb_state *state, const struct zb_tree_rule *rule,
+                   double *weight, uint64_t *random, struct zb_proof *proof);
+// Sweeps about `work` states. CAPPED: it can be run again, with another timer or lattice. `orders` is written
+// on SOLVED.
+enum zb_tree_end zb_tree_run(struct zb_tree *tree, int64_t work, struct zb_timer *timer,
+                             struct zb_orders *orders);
+void zb_tree_end(struct zb_tree *tree);
+
+// The same in one go.
 enum zb_tree_end zb_tree_search(struct zb_tree *tree, struct zb_state *state, const struct zb_tree_rule *rule,
-                                struct zb_timer *timer, double *weight, uint64_t *random,
+                                int64_t work, struct zb_timer *timer, double *weight, uint64_t *random,
                                 struct zb_orders *orders, struct zb_proof *proof);
 
 #endif

@@ -1,4 +1,4 @@
-// unit.c - a thread's scratch, and what climbing and neighbourhoods share.
+// unit.c - a thread's scratch, and what the kinds of work share.
 #include "solver/exact/unit.h"
 
 enum zb_status zb_worker_open(const struct zb_known *known, size_t most_states, struct zb_worker *worker,
@@ -35,6 +35,43 @@ void zb_unit_offer(struct zb_unit *unit, const struct zb_known *known, struct zb
   zb_orders_copy(&unit->orders, &worker->trial);
 }
 
+void zb_unit_take_end(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker,
+                      int64_t target, enum zb_tree_end end, struct zb_proof *proof) {
+  switch (end) {
+  case ZB_TREE_SOLVED:
+    zb_unit_offer(unit, known, worker);
+    break;
+  case ZB_TREE_REFUTED:
+    unit->bound = target + 1;
+    zb_proof_free(&unit->proof);
+    unit->proof = *proof;
+    *proof = (struct zb_proof){0};
+    break;
+  case ZB_TREE_BARREN:
+    unit->barren = target + 1;
+    break;
+  case ZB_TREE_MEMORY:
+    unit->status = ZB_FAILED;
+    break;
+  default:
+    break;
+  }
+}
+
+enum zb_tree_end zb_unit_aim(struct zb_state *state, const struct zb_known *known, int64_t target) {
+  zb_state_derive(state, known->ceiling, target);
+  switch (zb_state_propagate(state)) {
+  case ZB_SWEEP_KEPT:
+    return ZB_TREE_OPEN;
+  case ZB_SWEEP_REFUTED:
+    return ZB_TREE_REFUTED;
+  case ZB_SWEEP_STOPPED:
+    return ZB_TREE_STOPPED;
+  default:
+    return ZB_TREE_MEMORY;
+  }
+}
+
 void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker) {
   unit->bound = known->bound;
   unit->barren = known->barren;
@@ -53,6 +90,9 @@ void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_w
     break;
   case ZB_UNIT_NEIGHBOUR:
     if (!(off & ZB_RULE_BIT(ZB_RULE_NEIGHBOUR))) zb_unit_neighbour(unit, known, worker);
+    break;
+  case ZB_UNIT_IMPROVE:
+    zb_unit_improve(unit, known, worker);
     break;
   }
   worker->lattice.halt = NULL;

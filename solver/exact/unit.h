@@ -9,6 +9,7 @@
 #include "solver/exact/proof.h"
 #include "solver/exact/tree.h"
 #include "solver/exact/window.h"
+#include "solver/model/engine.h"
 
 #define ZB_NO_COST INT64_MAX
 
@@ -28,17 +29,25 @@ enum zb_unit_kind {
   ZB_UNIT_RAISE,     // complete trees that narrow in on the best bound their cap allows
   ZB_UNIT_CLIMB,     // one tree at the bound: if that is the optimum, dives inside a tree mostly find it
   ZB_UNIT_NEIGHBOUR, // small trees around the best orders
+  ZB_UNIT_IMPROVE,   // somebody else's search for schedules
 };
 
 struct zb_unit {
   enum zb_unit_kind kind;
-  struct zb_tree_rule rule; // of each tree
-  int64_t work;             // states to sweep before it is enough
-  double *weight;           // [devices] of this unit's stream; kept from round to round
-  uint64_t random;          // likewise
-  double part;              // RAISE: of the gap, to where the next target is; kept
-  int share;                // of a round's work, in sixteenths
-  int level, failures;      // NEIGHBOUR: how wide neighbourhoods are, tries since the last success; kept
+  const struct zb_improver *improver; // IMPROVE: borrowed
+  struct zb_tree_rule rule;           // of each tree
+  int64_t work;                       // states to sweep before it is enough
+  double *weight;                     // [devices] of this unit's stream; kept from round to round
+  uint64_t random;                    // likewise
+  double part;                        // RAISE: of the gap, to where the next target is; kept
+  int share;                          // of a round's work, in sixteenths
+  // RAISE: the tree that rounds go on with, its state, and the states that it may still sweep; kept.
+  struct zb_state state;
+  struct zb_tree tree;
+  struct zb_proof tree_proof;
+  bool tree_open, probed; // probed: `part` comes from trees with probes
+  int64_t tree_left;
+  int level, failures; // NEIGHBOUR: how wide neighbourhoods are, tries since the last success; kept
   struct zb_halt halt;
 
   int64_t bound;         // found: every target below it is refuted
@@ -64,10 +73,17 @@ void zb_worker_close(struct zb_worker *worker);
 
 void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 
-// The kinds of work, in climb.c and neighbour.c.
+// The kinds of work, in files of their names.
 void zb_unit_raise(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_climb(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_neighbour(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
+void zb_unit_improve(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
+
+// The fixpoint of `state` under a target: OPEN where it stands, else how a tree would end.
+enum zb_tree_end zb_unit_aim(struct zb_state *state, const struct zb_known *known, int64_t target);
+// Notes how a tree under `target` ended; takes `proof` over where it is one.
+void zb_unit_take_end(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker,
+                      int64_t target, enum zb_tree_end end, struct zb_proof *proof);
 
 // Takes worker->trial as the unit's result if it is better than what the unit knows.
 void zb_unit_offer(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);

@@ -19,6 +19,19 @@ struct zb_reason {
   int64_t limit_bytes, least_peak_bytes;
 };
 
+// Something that looks for better schedules beside the window engine's search, which calls it again and
+// again, from one thread at a time: an engine of its own kind that shares the search's bound and time.
+struct zb_improver {
+  // Spends about `work` ops placed or moved on a schedule that costs less than `best`, which costs cost_ns.
+  // *found (owned by the caller) is NULL where there is none. Stops at the problem's deadline; otherwise what
+  // is found depends on arguments and earlier calls alone. An error only for FAILED.
+  enum zb_status (*improve)(void *context, const struct zb_schedule *best, int64_t cost_ns, int64_t work,
+                            struct zb_schedule **found, struct zb_error *error);
+  void *context;
+};
+
+enum { ZB_MOST_IMPROVERS = 4 };
+
 struct zb_problem {
   const struct zb_profile *profile; // borrowed
   enum zb_objective objective;
@@ -27,6 +40,9 @@ struct zb_problem {
   struct zb_deadline deadline;
   int rounds;         // of the window engine's search, at most; 0: as many as there is time for
   unsigned rules_off; // rules that the window engine leaves out (solver/exact/rules.h); for tests, else 0
+  // Take part in the window engine's search from its second round on.
+  struct zb_improver improver[ZB_MOST_IMPROVERS];
+  int improvers;
   // Called when an engine has something better; any thread, one at a time. NULL: nobody listens.
   void (*progress)(void *context, const char *what, int64_t cost_ns, int64_t bound_ns);
   void *progress_context;
