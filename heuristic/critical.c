@@ -7,7 +7,9 @@
 //
 // Rounds: the temperature falls from a start to nearly 0. The first round is short and cold, each further one
 // twice as long and hotter, up to a limit, and most begin with the best order so far. Work is counted in ops
-// timed, so that neither the clock nor the machine decides; the deadline only cuts. All in integers.
+// timed, so that neither the clock nor the machine decides; the deadline only cuts. An exchanger may stop
+// anywhere in a round and go on there later; given a better order from outside, it begins anew. All in
+// integers.
 #include "heuristic/critical.h"
 
 #include <stdlib.h>
@@ -30,7 +32,7 @@ enum {
   OPS_FOR_STALE = 1000,  // tails are computed after as many moves as this goes into the number of ops
 };
 
-struct annealing {
+struct zb_exchanger {
   const struct zb_problem *problem;
   struct zb_graph now, best;
   struct zb_mover mover;
@@ -39,8 +41,13 @@ struct annealing {
   int64_t mean;                                // time of an op, at least 1
   int64_t stop_at;                             // a longest device that is good enough
   int64_t check_at, end_at;                    // work
+  int64_t told_ns;                             // cost of the best schedule that callers know of
   int stale;                                   // moves since the tails were computed
   bool cut;                                    // by the deadline
+  // Of rounds: how many began, start temperature and length of the next; of this one, its steps and
+  // temperature, and the work at which its step ends.
+  int64_t hot, length, step_work, temperature, step_end;
+  int rounds, steps_left;
 };
 
 static int64_t measure(const struct zb_graph *g, int64_t *longest) {
@@ -55,7 +62,7 @@ static int64_t measure(const struct zb_graph *g, int64_t *longest) {
 }
 
 // Exponential with this mean, to within the straight lines that stand in for the curve.
-static int64_t exponential(struct annealing *a, int64_t mean) {
+static int64_t exponential(struct zb_exchanger *a, int64_t mean) {
   uint64_t bits = zb_random(&a->mover.random);
   int64_t halvings = 0;
   const int64_t part = (int64_t)(bits & 1023);
@@ -63,28 +70,20 @@ static int64_t exponential(struct annealing *a, int64_t mean) {
   return mean * (halvings * 1024 + part) / 1477; // 1024 / ln 2
 }
 
-static void renew_tails(struct annealing *a) {
+static void renew_tails(struct zb_exchanger *a) {
   zb_graph_tails(&a->now);
   a->now.work += a->now.nodes / 4;
   a->stale = 0;
 }
 
-// One round in three goes on where the last one ended, so that the best order does not hold all of them.
-static void restart(struct annealing *a, int round) {
-  if (round % 3 != 2) zb_graph_copy(&a->now, &a->best);
-  a->now_cost = measure(&a->now, &a->now_longest);
-  renew_tails(a);
-  zb_mover_trace(&a->mover);
-}
-
-static bool stops(struct annealing *a) {
+static bool stops(struct zb_exchanger *a) {
   if (a->best_longest <= a->stop_at || a->now.work >= a->end_at) return true;
   if (a->now.work < a->check_at) return a->cut;
   a->check_at = a->now.work + CHECK_EVERY;
   return a->cut |= zb_deadline_passed(&a->problem->deadline);
 }
 
-static void take(struct annealing *a, int64_t cost, int64_t longest) {
+static void take(struct zb_exchanger *a, int64_t cost, int64_t longest) {
   zb_graph_commit(&a->now);
   a->now_cost = cost;
   a->now_longest = longest;
@@ -95,7 +94,7 @@ static void take(struct annealing *a, int64_t cost, int64_t longest) {
   zb_graph_copy(&a->best, &a->now);
 }
 
-static void step(struct annealing *a, int64_t temperature) {
+static void step(struct zb_exchanger *a, int64_t temperature) {
   struct zb_graph *g = &a->now;
   const bool compound = zb_mover_move(&a->mover);
   g->work++;
@@ -113,75 +112,151 @@ static void step(struct annealing *a, int64_t temperature) {
   if (zb_mover_below(&a->mover, 64) == 0) zb_mover_trace(&a->mover);
 }
 
-static void anneal(struct annealing *a) {
-  const int64_t first = zb_min((int64_t)ROUND_OPS * a->now.nodes, MOST_FIRST);
-  int64_t hot = COLDEST;
-  int64_t length = 1;
-  for (int round = 0; !stops(a); round++) {
-    int64_t temperature = zb_max(a->mean * hot / 1000, 1);
-    restart(a, round);
-    for (int k = 0; k < STEPS && !stops(a); k++) {
-      const int64_t until = a->now.work + first * length / STEPS;
-      while (a->now.work < until && !stops(a)) step(a, temperature);
-      temperature = temperature * COOLING / 1024;
+// One round in three goes on where the last one ended, so that the best order does not hold all of them.
+static void begin_round(struct zb_exchanger *a) {
+  if (a->rounds % 3 != 2) zb_graph_copy(&a->now, &a->best);
+  a->now_cost = measure(&a->now, &a->now_longest);
+  renew_tails(a);
+  zb_mover_trace(&a->mover);
+  a->temperature = zb_max(a->mean * a->hot / 1000, 1);
+  a->step_work = zb_min((int64_t)ROUND_OPS * a->now.nodes, MOST_FIRST) * a->length / STEPS;
+  a->steps_left = STEPS;
+  a->hot = zb_min(2 * a->hot, HOTTEST);
+  a->length = zb_min(2 * a->length, LONGEST_ROUND);
+  a->rounds++;
+}
+
+// Goes on where it stopped.
+static void anneal(struct zb_exchanger *a, int64_t work) {
+  a->end_at = work < INT64_MAX - a->now.work ? a->now.work + work : INT64_MAX;
+  while (!stops(a)) {
+    if (a->now.work >= a->step_end) {
+      if (a->steps_left == 0)
+        begin_round(a);
+      else
+        a->temperature = a->temperature * COOLING / 1024;
+      a->steps_left--;
+      a->step_end = a->now.work + a->step_work;
     }
-    hot = zb_min(2 * hot, HOTTEST);
-    length = zb_min(2 * length, LONGEST_ROUND);
+    step(a, a->temperature);
   }
 }
 
-// The better of the best order and the start.
-static enum zb_status finish(const struct annealing *a, const struct zb_schedule *start,
-                             struct zb_result *result, struct zb_error *error) {
+static void close_graphs(struct zb_exchanger *a) {
+  free(a->mover.path);
+  a->mover.path = NULL;
+  zb_graph_free(&a->now);
+  zb_graph_free(&a->best);
+}
+
+// Begins anew from `start`: short and cold.
+static enum zb_status adopt(struct zb_exchanger *a, const struct zb_schedule *start, struct zb_error *error) {
   const struct zb_problem *problem = a->problem;
+  const bool from_first = problem->objective != ZB_MAKESPAN;
+  close_graphs(a);
+  enum zb_status status = zb_graph_create(problem->profile, start, from_first, &a->now, error);
+  if (status == ZB_OK) status = zb_graph_create(problem->profile, start, from_first, &a->best, error);
+  if (status != ZB_OK || a->now.nodes == 0) return status;
+  const struct zb_graph *g = &a->now;
+  a->mover.graph = &a->now;
+  a->mover.path = malloc((size_t)g->nodes * sizeof *a->mover.path);
+  if (!a->mover.path) return zb_fail_memory(error);
+  a->work_sum = 0;
+  for (int d = 0; d < g->devices; d++) a->work_sum += g->node[g->first[d]].rest;
+  a->mean = a->work_sum / g->nodes + 1;
+  a->hot = COLDEST;
+  a->length = 1;
+  a->rounds = a->steps_left = 0;
+  a->step_end = a->check_at = 0;
+  measure(&a->best, &a->best_longest);
+  return ZB_OK;
+}
+
+// The best order as a schedule under the problem's objective: FEASIBLE with it in `result`, if it costs less
+// than cost_ns; otherwise UNKNOWN and nothing in it.
+static enum zb_status write_better(const struct zb_exchanger *a, int64_t cost_ns, struct zb_result *result,
+                                   struct zb_error *error) {
   struct zb_schedule *schedule = NULL;
-  struct zb_result first, found;
-  enum zb_status status = zb_schedule_copy(start, &schedule, error);
-  if (status == ZB_OK) status = zb_result_from_schedule(problem, schedule, &first, error);
+  struct zb_result found;
+  *result = (struct zb_result){.status = ZB_UNKNOWN, .cost_ns = INT64_MAX};
+  if (a->best.nodes == 0) return ZB_OK;
+  enum zb_status status = zb_graph_write(&a->best, &schedule, error);
+  if (status == ZB_OK) status = zb_result_from_schedule(a->problem, schedule, &found, error);
   if (status != ZB_OK) return status;
-  if (a->best.nodes > 0) {
-    status = zb_graph_write(&a->best, &schedule, error);
-    if (status == ZB_OK) status = zb_result_from_schedule(problem, schedule, &found, error);
-    if (status != ZB_OK) {
-      zb_result_free(&first);
-      return status;
-    }
-    const bool better = found.status == ZB_FEASIBLE && found.cost_ns < first.cost_ns;
-    zb_result_free(better ? &first : &found);
-    if (better) first = found;
+  if (found.status == ZB_FEASIBLE && found.cost_ns < cost_ns)
+    *result = found;
+  else
+    zb_result_free(&found);
+  return ZB_OK;
+}
+
+static void set_up(const struct zb_problem *problem, struct zb_exchanger *a) {
+  *a = (struct zb_exchanger){.problem = problem, .told_ns = INT64_MAX};
+  a->mover.random = problem->seed * 2 + 88172645463325253;
+}
+
+enum zb_status zb_exchanger_create(const struct zb_problem *problem, struct zb_exchanger **exchanger,
+                                   struct zb_error *error) {
+  struct zb_exchanger *a = malloc(sizeof *a);
+  if (!a) return zb_fail_memory(error);
+  set_up(problem, a);
+  *exchanger = a;
+  return ZB_OK;
+}
+
+void zb_exchanger_free(struct zb_exchanger *exchanger) {
+  if (!exchanger) return;
+  close_graphs(exchanger);
+  free(exchanger);
+}
+
+enum zb_status zb_exchanger_improve(void *exchanger, const struct zb_schedule *best, int64_t cost_ns,
+                                    int64_t work, struct zb_schedule **found, struct zb_error *error) {
+  struct zb_exchanger *a = exchanger;
+  struct zb_result result;
+  enum zb_status status = ZB_OK;
+  *found = NULL;
+  if (cost_ns < a->told_ns) {
+    a->told_ns = cost_ns;
+    status = adopt(a, best, error);
   }
-  first.work = a->now.work;
-  *result = first;
+  if (status != ZB_OK || a->now.nodes == 0) return status;
+  const int64_t longest = a->best_longest;
+  anneal(a, work);
+  if (a->best_longest == longest) return ZB_OK;
+  status = write_better(a, a->told_ns, &result, error);
+  if (status != ZB_OK || !result.schedule) return status;
+  a->told_ns = result.cost_ns;
+  *found = result.schedule;
   return ZB_OK;
 }
 
 enum zb_status zb_critical_improve(const struct zb_problem *problem, const struct zb_schedule *start,
                                    int64_t most_work, int64_t good_ns, struct zb_result *result,
                                    struct zb_error *error) {
-  const bool from_first = problem->objective != ZB_MAKESPAN;
-  struct annealing a = {.problem = problem, .end_at = most_work};
-  enum zb_status status = zb_graph_create(problem->profile, start, from_first, &a.now, error);
-  if (status == ZB_OK) status = zb_graph_create(problem->profile, start, from_first, &a.best, error);
-  if (status != ZB_OK) goto done;
-  if (a.now.nodes > 0) {
-    const struct zb_graph *g = &a.now;
-    a.mover = (struct zb_mover){.graph = &a.now, .random = problem->seed * 2 + 88172645463325253};
-    a.mover.path = malloc((size_t)g->nodes * sizeof *a.mover.path);
-    if (!a.mover.path) {
-      status = zb_fail_memory(error);
-      goto done;
-    }
-    for (int d = 0; d < g->devices; d++) a.work_sum += g->node[g->first[d]].rest;
-    a.mean = a.work_sum / g->nodes + 1;
-    a.stop_at = good_ns < INT64_MAX / 2 / g->scale ? good_ns * g->scale + g->scale - 1 : 0;
-    measure(&a.best, &a.best_longest);
-    anneal(&a);
+  struct zb_exchanger a;
+  struct zb_schedule *schedule = NULL;
+  struct zb_result first, better;
+  enum zb_status status = zb_schedule_copy(start, &schedule, error);
+  if (status == ZB_OK) status = zb_result_from_schedule(problem, schedule, &first, error);
+  if (status != ZB_OK) return status;
+  set_up(problem, &a);
+  status = adopt(&a, start, error);
+  if (status == ZB_OK && a.now.nodes > 0) {
+    a.stop_at = good_ns < INT64_MAX / 2 / a.now.scale ? good_ns * a.now.scale + a.now.scale - 1 : 0;
+    anneal(&a, most_work);
   }
-  status = finish(&a, start, result, error);
-
-done:
-  free(a.mover.path);
-  zb_graph_free(&a.now);
-  zb_graph_free(&a.best);
+  if (status == ZB_OK) status = write_better(&a, first.cost_ns, &better, error);
+  if (status == ZB_OK && better.schedule) {
+    zb_result_free(&first);
+    first = better;
+  }
+  if (status == ZB_OK) {
+    first.work = a.now.work;
+    *result = first;
+  } else {
+    zb_result_free(&first);
+  }
+  close_graphs(&a);
   return status;
 }

@@ -63,8 +63,9 @@ static void write_attempt(struct search *search, struct attempt attempt) {
   const unsigned choice = attempt.choice;
   zb_pipe_clear(&search->pipe, attempt.fuse_where_shorter);
   if (attempt.events) {
-    zb_greedy_choose_alike(search->pipe.devices, choice, search->choices);
-    zb_greedy_events(&search->pipe, search->choices, search->clock);
+    zb_greedy_choose_alike(&search->pipe, choice, search->choices);
+    const struct zb_greedy_plan plan = {.choices = search->choices, .parts = 1};
+    zb_greedy_events(&search->pipe, &plan, search->clock);
   } else {
     zb_greedy_rounds(&search->pipe, choice & 1, choice & 2);
   }

@@ -9,7 +9,6 @@
 #include "ilp/glpk_solve.h"
 #include "ilp/refine.h"
 #include "solver/cli/engines.h"
-#include "solver/exact/rules.h"
 #include "solver/model/bound.h"
 #include "solver/model/number.h"
 
@@ -87,12 +86,8 @@ static bool can_refine(const struct zb_problem *problem) {
   return problem->profile->placement == ZB_CHAIN && zb_mip_available();
 }
 
-// Rounds that the searches get before the order they start from is tuned, and without probing, which takes
-// long on large profiles: most of what closes does so there.
-enum { FIRST_ROUNDS = 1 };
-
-// Ops that exchanges on critical paths may time at most: about a minute.
-static const int64_t most_exchange_work = 1000000000;
+// Ops that exchanges may time at most outside of the search: about half a minute.
+static const int64_t most_exchange_work = 400000000;
 
 // Exchanges ops of the best schedule for a `share`-th of the time that is left.
 static enum zb_status exchange(const struct zb_problem *problem, int share, struct best *best,
@@ -111,40 +106,51 @@ static enum zb_status exchange(const struct zb_problem *problem, int share, stru
   return ZB_OK;
 }
 
-// Of the time, the share for exchanges: all of it where nothing else searches.
-enum { EXCHANGE_SHARE_CHAIN = 8, EXCHANGE_SHARE_SEARCHED = 2 };
+// What looks for better schedules beside the window engine, lent to it for its search.
+struct improvers {
+  struct zb_tuner *tuner; // on a chain
+  struct zb_exchanger *exchanger;
+};
 
-static int exchange_share(const struct zb_profile *profile) {
-  if (profile->placement == ZB_CHAIN) return EXCHANGE_SHARE_CHAIN;
-  for (int k = 0; k < zb_engine_count(); k++)
-    if (zb_engine_part_at(k) == ZB_PART_SEARCH && zb_engine_accepts(zb_engine_at(k)->need, profile))
-      return EXCHANGE_SHARE_SEARCHED;
-  return 1;
+// Of a round's work in the search, in sixteenths.
+enum { TUNER_SHARE = 16, EXCHANGER_SHARE = 48 };
+
+static void close_improvers(struct improvers *improvers) {
+  zb_tuner_free(improvers->tuner);
+  zb_exchanger_free(improvers->exchanger);
 }
 
-// Searches, and if they leave a gap on a chain, searches again from a tuned order with ops exchanged.
-// Elsewhere exchanges come first.
-static enum zb_status search_twice(const struct zb_problem *problem, const struct zb_schedule *incumbent,
-                                   struct best *best, struct zb_error *error) {
-  struct zb_problem first = *problem;
-  const bool tunes = problem->profile->placement == ZB_CHAIN && problem->profile->devices > 1;
-  if (tunes) {
-    first.rounds = FIRST_ROUNDS;
-    first.rules_off |= ZB_RULE_BIT(ZB_RULE_PROBE);
-  }
-  enum zb_status status = ZB_OK;
-  const int share = exchange_share(problem->profile);
-  if (!tunes) status = exchange(problem, share, best, error);
-  if (status == ZB_OK) status = run_part(&first, ZB_PART_SEARCH, incumbent, best, error);
-  if (status != ZB_OK || !tunes || done(best) || zb_deadline_passed(&problem->deadline)) return status;
-  struct zb_result tuned;
-  status = zb_tuned_solve(problem, &tuned, error);
+static enum zb_status open_improvers(struct zb_problem *problem, struct improvers *improvers,
+                                     struct zb_error *error) {
+  *improvers = (struct improvers){NULL, NULL};
+  if (problem->profile->devices == 1) return ZB_OK;
+  enum zb_status status = zb_exchanger_create(problem, &improvers->exchanger, error);
   if (status != ZB_OK) return status;
-  keep(best, &tuned);
-  tell(problem, "tuned", best);
-  status = exchange(problem, share, best, error);
-  if (status != ZB_OK) return status;
-  return run_part(problem, ZB_PART_SEARCH, incumbent, best, error);
+  problem->improver[problem->improvers++] =
+      (struct zb_improver){zb_exchanger_improve, improvers->exchanger, EXCHANGER_SHARE};
+  if (problem->profile->placement != ZB_CHAIN) return ZB_OK;
+  status = zb_tuner_create(problem, &improvers->tuner, error);
+  if (status == ZB_OK)
+    problem->improver[problem->improvers++] =
+        (struct zb_improver){zb_tuner_improve, improvers->tuner, TUNER_SHARE};
+  return status;
+}
+
+// Of the time, the share for exchanges before a placement is searched whose root bound may take long.
+enum { FIRST_EXCHANGE_SHARE = 4 };
+
+static enum zb_status search(const struct zb_problem *problem, const struct zb_schedule *incumbent,
+                             struct best *best, struct zb_error *error) {
+  struct zb_problem helped = *problem;
+  struct improvers improvers;
+  const bool chain = problem->profile->placement == ZB_CHAIN;
+  enum zb_status status = open_improvers(&helped, &improvers, error);
+  if (status == ZB_OK && !chain) status = exchange(problem, FIRST_EXCHANGE_SHARE, best, error);
+  if (status == ZB_OK) status = run_part(&helped, ZB_PART_SEARCH, incumbent, best, error);
+  // A search that memory ended leaves time.
+  if (status == ZB_OK && !chain) status = exchange(problem, 1, best, error);
+  close_improvers(&improvers);
+  return status;
 }
 
 // Improves the best schedule with small integer programs for as long as there is time. Searches come first,
@@ -155,7 +161,7 @@ static enum zb_status search_and_refine(const struct zb_problem *problem, const 
   const int64_t now_ns = zb_clock_ns();
   if (can_refine(problem) && problem->deadline.end_ns != INT64_MAX && now_ns < problem->deadline.end_ns)
     part.deadline.end_ns -= (problem->deadline.end_ns - now_ns) / REFINEMENT_SHARE;
-  enum zb_status status = search_twice(&part, incumbent, best, error);
+  enum zb_status status = search(&part, incumbent, best, error);
   if (status != ZB_OK || !can_refine(problem) || done(best) || !has_schedule(best)) return status;
   if (zb_deadline_passed(&problem->deadline)) return ZB_OK;
   struct zb_result refined;

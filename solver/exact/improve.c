@@ -7,7 +7,7 @@
 #include "solver/model/number.h"
 
 // States swept in the time in which an op is placed.
-static const int64_t states_an_op = 32;
+static const int64_t states_an_op = 4;
 
 void zb_unit_improve(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker) {
   struct zb_schedule *best = NULL, *found = NULL;

@@ -1,10 +1,10 @@
 // raise.c - trees whose targets narrow in on the best bound that can be proven.
 //
 // A probing tree costs much before its first split, so few and bold targets pay: a part of the way from
-// bound to cost, more of it after a refutation, less after a tree that was given up. And it may cost more
-// than a round has, so the tree stays open from round to round: its state is the unit's own. It is given up
-// when it has swept, beyond its first pass of probes, as many states as that pass and two of the rounds in
-// which it began.
+// bound to cost, more of it after a refutation, less after a tree that was given up. But a target that is too
+// bold costs many times what a good one does: a tree is given up after what two rounds sweep, and only the
+// next may sweep twice as much. That is often more than a round has left, so the tree stays open from round
+// to round: its state is the unit's own.
 #include "solver/exact/unit.h"
 
 #include "solver/model/number.h"
@@ -23,19 +23,21 @@ static enum zb_tree_end open_tree(struct zb_unit *unit, const struct zb_known *k
   if (end != ZB_TREE_OPEN) return end;
   zb_tree_begin(&unit->tree, &unit->state, &unit->rule, unit->weight, &unit->random, &unit->tree_proof);
   unit->tree_open = true;
-  unit->tree_left = 2 * unit->work;
+  if (unit->tree_most == 0) unit->tree_most = 2 * unit->work;
+  unit->tree_left = unit->tree_most;
   return ZB_TREE_OPEN;
 }
 
-// Runs the open tree for as long as the round has work for it. OPEN: it stays open.
+// Runs the open tree for as long as the round has work for it. OPEN: it stays open, since it only ran out of
+// that; what ends sooner cannot go on.
 static enum zb_tree_end run_tree(struct zb_unit *unit, struct zb_worker *worker, int64_t work) {
   const int64_t before = worker->lattice.work, nodes = unit->tree.nodes;
-  const bool first_pass = unit->rule.probing && unit->tree.probe.thorough;
-  const enum zb_tree_end end = zb_tree_run(&unit->tree, work, &worker->timer, &worker->trial);
-  unit->nodes += unit->tree.nodes - nodes;
+  const enum zb_tree_end end =
+      zb_tree_run(&unit->tree, zb_min(work, unit->tree_left), &worker->timer, &worker->trial);
   const int64_t swept = worker->lattice.work - before;
-  unit->tree_left += first_pass ? swept : -swept;
-  return end == ZB_TREE_CAPPED && unit->tree_left > 0 ? ZB_TREE_OPEN : end;
+  unit->nodes += unit->tree.nodes - nodes;
+  unit->tree_left -= swept;
+  return end == ZB_TREE_CAPPED && swept >= work && unit->tree_left > 0 ? ZB_TREE_OPEN : end;
 }
 
 void zb_unit_raise(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker) {
@@ -45,6 +47,7 @@ void zb_unit_raise(struct zb_unit *unit, const struct zb_known *known, struct zb
   if (unit->part == 0 || unit->probed != unit->rule.probing) {
     close_tree(unit);
     unit->part = first_part;
+    unit->tree_most = 0;
     unit->probed = unit->rule.probing;
   }
   if (unit->tree_open && (unit->state.target < unit->bound || unit->state.target >= unit->cost))
@@ -65,6 +68,7 @@ void zb_unit_raise(struct zb_unit *unit, const struct zb_known *known, struct zb
       break;
     case ZB_TREE_CAPPED:
       unit->part = unit->part > 1e-6 ? unit->part / 3 : unit->part;
+      if (unit->tree_most < INT64_MAX / 4) unit->tree_most *= 2;
       break;
     case ZB_TREE_BARREN:
       break;

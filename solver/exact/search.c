@@ -24,7 +24,7 @@ static const size_t table_states = (size_t)1 << 25;
 // States swept a unit with a full share in the first round, and in the last that still grows. Rounds stay
 // short, so that what one unit finds soon helps the others; only climbing trees, which begin anew in each, go
 // on growing.
-static const int64_t least_work = 1000000, most_work = 64000000, most_climb_work = INT64_MAX / 64;
+static const int64_t least_work = 1000000, most_work = 32000000, most_climb_work = INT64_MAX / 64;
 
 // Rounds of the search for the span that a search for the period starts from.
 enum { MOST_THREADS = 64, span_rounds = 4 };
@@ -41,19 +41,16 @@ static const struct {
 } portfolio[] = {
     {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, false, 4, false, 50},
     {ZB_UNIT_CLIMB, ZB_PICK_EARLIEST, false, 4, false, 50},
-    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 16, false, 0},
+    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 8, false, 0},
     {ZB_UNIT_RAISE, ZB_PICK_SMALLEST, false, 48, true, 300},
     {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, true, 4, false, 50},
-    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 16, false, 0},
+    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 8, false, 0},
 };
 enum { OWN_UNITS = sizeof portfolio / sizeof *portfolio, MOST_UNITS = OWN_UNITS + ZB_MOST_IMPROVERS };
 
-// What an improver gets of a round, in sixteenths.
-enum { IMPROVER_SHARE = 16 };
-
-// Rounds before improvers take part and trees probe, which takes long on large profiles: most of what closes
-// does so there.
-enum { PLAIN_ROUNDS = 1 };
+// Rounds before improvers take part: most of what closes does so there. And rounds before trees probe, which
+// takes long on large profiles: their first targets lie better once the cost has come down.
+enum { PLAIN_ROUNDS = 1, UNPROBED_ROUNDS = 2 };
 
 struct search {
   const struct zb_problem *problem;
@@ -206,7 +203,9 @@ static void run_units(struct search *search) {
   for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
 }
 
-static int first_share(int unit) { return unit < OWN_UNITS ? portfolio[unit].share : IMPROVER_SHARE; }
+static int first_share(const struct search *search, int unit) {
+  return unit < OWN_UNITS ? portfolio[unit].share : search->problem->improver[unit - OWN_UNITS].share;
+}
 
 // In list order, up to the first unit that closed the gap.
 static enum zb_status merge(struct search *search, struct zb_error *error) {
@@ -215,7 +214,7 @@ static enum zb_status merge(struct search *search, struct zb_error *error) {
     struct zb_unit *unit = &search->unit[i];
     search->nodes += unit->nodes;
     if (unit->kind == ZB_UNIT_CLIMB || unit->kind == ZB_UNIT_NEIGHBOUR)
-      unit->share = unit->cost < known->cost ? first_share(i) : (unit->share + 1) / 2;
+      unit->share = unit->cost < known->cost ? first_share(search, i) : (unit->share + 1) / 2;
     if (unit->status != ZB_OK) return zb_fail_memory(error);
     if (unit->barren > known->barren) known->barren = unit->barren;
     if (unit->bound > known->bound) {
@@ -251,7 +250,7 @@ static void prepare_units(struct search *search, int round, int64_t work) {
       continue;
     }
     const int dive_every = is_off(search, ZB_RULE_DIVE) ? 0 : portfolio[i].dive_every;
-    const bool probing = portfolio[i].probing && !plain && !is_off(search, ZB_RULE_PROBE);
+    const bool probing = portfolio[i].probing && round >= UNPROBED_ROUNDS && !is_off(search, ZB_RULE_PROBE);
     unit->rule =
         (struct zb_tree_rule){portfolio[i].pick, portfolio[i].more_first, INT64_MAX, dive_every, probing};
   }
@@ -294,7 +293,7 @@ static enum zb_status open_search(struct search *search, struct zb_error *error)
   search->root.rules_off = search->ceiling.rules_off = search->known.rules_off;
   for (int i = 0; i < OWN_UNITS + search->problem->improvers && status == ZB_OK; i++) {
     struct zb_unit *unit = &search->unit[i];
-    unit->share = first_share(i);
+    unit->share = first_share(search, i);
     unit->random = (search->problem->seed + 1) * 1000003 + (uint64_t)i * 7919 + 1;
     unit->weight = malloc(p * sizeof *unit->weight);
     if (!unit->weight) return zb_fail_memory(error);

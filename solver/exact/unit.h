@@ -26,7 +26,7 @@ struct zb_known {
 };
 
 enum zb_unit_kind {
-  ZB_UNIT_RAISE,     // complete trees that narrow in on the best bound their cap allows
+  ZB_UNIT_RAISE,     // complete trees that narrow in on the best bound they can prove
   ZB_UNIT_CLIMB,     // one tree at the bound: if that is the optimum, dives inside a tree mostly find it
   ZB_UNIT_NEIGHBOUR, // small trees around the best orders
   ZB_UNIT_IMPROVE,   // somebody else's search for schedules
@@ -41,12 +41,13 @@ struct zb_unit {
   uint64_t random;                    // likewise
   double part;                        // RAISE: of the gap, to where the next target is; kept
   int share;                          // of a round's work, in sixteenths
-  // RAISE: the tree that rounds go on with, its state, and the states that it may still sweep; kept.
+  // RAISE: the tree that rounds go on with, its state, and the states that it may sweep, in all and still;
+  // kept.
   struct zb_state state;
   struct zb_tree tree;
   struct zb_proof tree_proof;
   bool tree_open, probed; // probed: `part` comes from trees with probes
-  int64_t tree_left;
+  int64_t tree_most, tree_left;
   int level, failures; // NEIGHBOUR: how wide neighbourhoods are, tries since the last success; kept
   struct zb_halt halt;
 

@@ -28,6 +28,7 @@ struct zb_improver {
   enum zb_status (*improve)(void *context, const struct zb_schedule *best, int64_t cost_ns, int64_t work,
                             struct zb_schedule **found, struct zb_error *error);
   void *context;
+  int share; // of a round's work, in sixteenths
 };
 
 enum { ZB_MOST_IMPROVERS = 4 };
