@@ -137,7 +137,7 @@ static enum zb_status open_improvers(struct zb_problem *problem, struct improver
 }
 
 // Of the time, the share for exchanges before a placement is searched whose root bound may take long.
-enum { FIRST_EXCHANGE_SHARE = 4 };
+enum { FIRST_EXCHANGE_SHARE = 2 };
 
 static enum zb_status search(const struct zb_problem *problem, const struct zb_schedule *incumbent,
                              struct best *best, struct zb_error *error) {

@@ -180,6 +180,66 @@ static void test_graph_agrees_with_timeline(void **state) {
   assert_true(committed > 200 && undone > 200);
 }
 
+// A turn. What it found, which must hold and cost less than cost_ns, or NULL.
+static struct zb_schedule *turn(struct zb_exchanger *exchanger, const struct zb_problem *problem,
+                                const struct zb_schedule *best, int64_t *cost_ns, int number) {
+  struct zb_schedule *found = NULL, *copy = NULL;
+  struct zb_result result;
+  assert_int_equal(zb_exchanger_improve(exchanger, best, *cost_ns, 20000, &found, NULL), ZB_OK);
+  if (!found) return NULL;
+  assert_int_equal(zb_schedule_copy(found, &copy, NULL), ZB_OK);
+  assert_int_equal(zb_result_from_schedule(problem, copy, &result, NULL), ZB_OK);
+  expect_holds(problem, &result, number);
+  expect(result.cost_ns < *cost_ns, "seed %d, instance %d: no better", SEED, number);
+  *cost_ns = result.cost_ns;
+  zb_result_free(&result);
+  return found;
+}
+
+// Turns go on where the last one stopped, the same again for the same turns; a better order given from
+// outside is taken up, so that what follows is better still or nothing.
+static void test_turns(void **state) {
+  (void)state;
+  enum { TURNS = 8 };
+  struct generate_random random = {SEED + 4};
+  int late = 0, adopted = 0;
+  for (int i = 0; i < 40; i++) {
+    const enum zb_placement placement = (enum zb_placement)(i % ZB_PLACEMENT_COUNT);
+    struct zb_profile *profile = instance_profile(&random, placement, 5, 8);
+    assert_non_null(profile);
+    const struct zb_problem problem = problem_of(profile, (enum zb_objective)(i / 4 % ZB_OBJECTIVE_COUNT));
+    struct zb_result start, better, infeasible;
+    struct zb_schedule *sequential = NULL, *copy = NULL;
+    if (!zb_result_if_infeasible(&problem, &infeasible)) {
+      assert_int_equal(zb_schedule_sequential(profile, &sequential, NULL), ZB_OK);
+      assert_int_equal(zb_schedule_copy(sequential, &copy, NULL), ZB_OK);
+      assert_int_equal(zb_result_from_schedule(&problem, copy, &start, NULL), ZB_OK);
+      assert_int_equal(zb_auto_heuristics(&problem, NULL, &better, NULL), ZB_OK);
+      struct zb_exchanger *exchanger[2];
+      int64_t cost_ns[2] = {start.cost_ns, start.cost_ns};
+      for (int k = 0; k < 2; k++) assert_int_equal(zb_exchanger_create(&problem, &exchanger[k], NULL), ZB_OK);
+      for (int n = 0; n < 2 * TURNS; n++) {
+        const bool outside = n >= TURNS && better.cost_ns < cost_ns[0];
+        adopted += outside;
+        for (int k = 0; k < 2; k++) {
+          if (outside) cost_ns[k] = better.cost_ns;
+          struct zb_schedule *found =
+              turn(exchanger[k], &problem, outside ? better.schedule : sequential, &cost_ns[k], i);
+          late += found && n > 0;
+          zb_schedule_free(found);
+        }
+        expect_equal(cost_ns[0], cost_ns[1], "the same again");
+      }
+      for (int k = 0; k < 2; k++) zb_exchanger_free(exchanger[k]);
+      zb_result_free(&start);
+      zb_result_free(&better);
+    }
+    zb_schedule_free(sequential);
+    zb_profile_free(profile);
+  }
+  expect(late > 10 && adopted > 0, "seed %d: %d found after a pause, %d taken up", SEED, late, adopted);
+}
+
 // A deadline that has passed leaves the start.
 static void test_no_time(void **state) {
   (void)state;
@@ -207,6 +267,7 @@ int main(void) {
       cmocka_unit_test(test_same_again),
       cmocka_unit_test(test_known_optimum),
       cmocka_unit_test(test_graph_agrees_with_timeline),
+      cmocka_unit_test(test_turns),
       cmocka_unit_test(test_no_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,13 +71,13 @@ static enum zb_tree_end run_by(const struct zb_profile *profile, int64_t target_
 static void test_pauses_change_nothing(void **state) {
   (void)state;
   int paused = 0;
-  for (uint64_t i = 0; i < 20; i++) {
+  for (uint64_t i = 0; i < 12; i++) {
     struct zb_profile *profile = small_uneven(i);
     if (!profile) continue;
     const struct zb_problem problem = {.profile = profile,
                                        .objective = ZB_SPAN,
                                        .threads = 1,
-                                       .rounds = 6,
+                                       .rounds = 4,
                                        .deadline = zb_deadline_in(zb_clock_ns(), 0)};
     struct zb_result result;
     assert_int_equal(zb_engine_window.solve(&problem, NULL, &result, NULL), ZB_OK);
@@ -119,7 +119,7 @@ static enum zb_status help(void *context, const struct zb_schedule *best, int64_
 static void test_improvers_take_part(void **state) {
   (void)state;
   struct generated_profile generated;
-  generate_profile(&generated, GENERATE_UNEVEN, 1, 47);
+  generate_profile(&generated, GENERATE_UNEVEN, 1, 100);
   struct zb_profile *profile = instance_from_generated(&generated);
   assert_non_null(profile);
   struct zb_problem problem = {
@@ -130,7 +130,7 @@ static void test_improvers_take_part(void **state) {
   struct zb_tuner *tuner = NULL;
   struct zb_schedule *tuned = NULL;
   assert_int_equal(zb_tuner_create(&problem, &tuner, NULL), ZB_OK);
-  assert_int_equal(zb_tuner_improve(tuner, NULL, INT64_MAX, 4000000, &tuned, NULL), ZB_OK);
+  assert_int_equal(zb_tuner_improve(tuner, NULL, INT64_MAX, 1000000, &tuned, NULL), ZB_OK);
   assert_non_null(tuned);
   zb_tuner_free(tuner);
   struct zb_timeline timeline = {0};
