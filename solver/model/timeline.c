@@ -8,6 +8,7 @@
 #include "solver/model/timeline.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,20 +182,58 @@ static size_t run_device(const struct zb_schedule *schedule, struct zb_timeline 
   return stacked;
 }
 
-static enum zb_status report_deadlock(const struct zb_schedule *schedule, const struct zb_timeline *timeline,
-                                      size_t microbatches, struct zb_error *error) {
+// The op that a parked device waits for, as the order of its device has it.
+static struct zb_op awaited_op(const struct zb_profile *profile, const struct zb_schedule *schedule,
+                               const struct zb_timeline_scratch *scratch, int parked) {
+  const bool forward = scratch->parked_on[parked] < scratch->passes;
+  const size_t pass = scratch->parked_on[parked] - (forward ? 0 : scratch->passes);
+  const size_t microbatches = (size_t)profile->microbatches;
+  struct zb_op op = {(int32_t)(pass / microbatches), (int32_t)(pass % microbatches), forward ? ZB_F : ZB_B};
+  const int device = profile->device_of[op.stage];
+  for (size_t i = scratch->next[device]; i < schedule->first[device + 1]; i++) {
+    const struct zb_op later = schedule->ops[i];
+    if (later.stage == op.stage && later.microbatch == op.microbatch && !forward && later.kind == ZB_BW)
+      op.kind = ZB_BW;
+  }
+  return op;
+}
+
+// Told from a device on the cycle, once around: as much of it as one line holds. Where an op is missing there
+// may be none, and the way ends at the device that should have it.
+static enum zb_status report_deadlock(const struct zb_profile *profile, const struct zb_schedule *schedule,
+                                      const struct zb_timeline *timeline, struct zb_error *error) {
   const struct zb_timeline_scratch *scratch = timeline->scratch;
-  int d = 0;
-  while (scratch->next[d] == schedule->first[d + 1]) d++;
-  char op[ZB_OP_TEXT], missing[ZB_OP_TEXT];
-  bool forward = scratch->parked_on[d] < scratch->passes;
-  size_t pass = scratch->parked_on[d] - (forward ? 0 : scratch->passes);
-  zb_op_print(schedule->ops[scratch->next[d]], op);
-  zb_op_print(
-      (struct zb_op){(int32_t)(pass / microbatches), (int32_t)(pass % microbatches), forward ? ZB_F : ZB_B},
-      missing);
-  return zb_fail(error, ZB_WRONG, "device %d, position %zu, %s: waits for ever for %s", d,
-                 scratch->next[d] - schedule->first[d], op, missing);
+  char line[sizeof error->text - 4], at[ZB_OP_TEXT], awaited[ZB_OP_TEXT];
+  int start = 0;
+  if (!error) return ZB_WRONG;
+  while (scratch->next[start] == schedule->first[start + 1]) start++;
+  for (int k = 0; k < profile->devices; k++) {
+    const int next = profile->device_of[awaited_op(profile, schedule, scratch, start).stage];
+    if (scratch->next[next] == schedule->first[next + 1]) break;
+    start = next;
+  }
+  zb_op_print(schedule->ops[scratch->next[start]], at);
+  size_t used = (size_t)snprintf(line, sizeof line, "device %d, position %zu, %s: waits for ever", start,
+                                 scratch->next[start] - schedule->first[start], at);
+  int device = start;
+  bool whole = true;
+  do {
+    const struct zb_op op = awaited_op(profile, schedule, scratch, device);
+    const int next = profile->device_of[op.stage];
+    zb_op_print(op, awaited);
+    const bool has = scratch->next[next] < schedule->first[next + 1];
+    if (has) zb_op_print(schedule->ops[scratch->next[next]], at);
+    const int length =
+        has ? snprintf(line + used, sizeof line - used, "%s for %s, behind %s on device %d",
+                       device == start ? "" : ", which waits", awaited, at, next)
+            : snprintf(line + used, sizeof line - used, "%s for %s, which device %d does not have",
+                       device == start ? "" : ", which waits", awaited, next);
+    whole = length >= 0 && (size_t)length < sizeof line - used;
+    if (whole) used += (size_t)length;
+    line[used] = '\0';
+    device = has ? next : start;
+  } while (whole && device != start);
+  return zb_fail(error, ZB_WRONG, "%s%s", line, whole ? "" : " ..");
 }
 
 static int64_t device_peak(const struct zb_profile *profile, const struct zb_schedule *schedule, int device) {
@@ -243,8 +282,7 @@ enum zb_status zb_timeline_compute(const struct zb_profile *profile, const struc
   timeline->span_ns = timeline->makespan_ns = timeline->work_ns = 0;
   timeline->period_ns = -1;
   for (size_t d = 0; d < devices; d++) {
-    if (scratch->next[d] < schedule->first[d + 1])
-      return report_deadlock(schedule, timeline, microbatches, error);
+    if (scratch->next[d] < schedule->first[d + 1]) return report_deadlock(profile, schedule, timeline, error);
     const bool empty = schedule->first[d] == schedule->first[d + 1];
     timeline->first_start_ns[d] = empty ? 0 : timeline->start_ns[schedule->first[d]];
     timeline->span_ns = zb_max(timeline->span_ns, timeline->last_end_ns[d] - timeline->first_start_ns[d]);

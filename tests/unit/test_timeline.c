@@ -140,6 +140,12 @@ static void test_deadlock(void **state) {
       expect(strncmp(error.text + read, text, strlen(text)) == 0 &&
                  strstr(error.text, ": waits for ever for "),
              "number %d: \"%s\", but the op is %s", i, error.text, text);
+      // Once around: it ends where it began.
+      char closes[64];
+      snprintf(closes, sizeof closes, "behind %s on device %d", text, device);
+      const size_t length = strlen(error.text), tail = strlen(closes);
+      expect(length > tail && strcmp(error.text + length - tail, closes) == 0, "number %d: no cycle: %s", i,
+             error.text);
     }
     release(in);
   }
