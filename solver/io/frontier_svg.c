@@ -124,24 +124,9 @@ static struct plot scale(const struct zb_frontiers *all, struct zb_text *text) {
   return plot;
 }
 
-static void put_escaped(const char *string, struct zb_text *text) {
-  for (const char *c = string; *c; c++) {
-    if (*c == '<')
-      zb_text_put(text, "&lt;");
-    else if (*c == '>')
-      zb_text_put(text, "&gt;");
-    else if (*c == '&')
-      zb_text_put(text, "&amp;");
-    else if ((unsigned char)*c < 0x20)
-      zb_text_put(text, " ");
-    else
-      zb_text_add(text, c, 1);
-  }
-}
-
 static void put_title(const struct plot *plot) {
   const struct zb_frontier *f = &plot->all->curve[0];
-  put_escaped(f->name ? f->name : "profile", plot->text);
+  zb_text_markup(plot->text, f->name ? f->name : "profile");
   zb_text_print(plot->text, ": %d devices, %d microbatches, %s", f->devices, f->microbatches,
                 zb_objective_word(f->objective));
   if (plot->all->count == 1) zb_text_print(plot->text, " by %s", f->method);

@@ -60,19 +60,6 @@ static const char style[] =
     "      .kept { fill: #a79dff; }\n"
     "    }\n";
 
-static void put_escaped(const char *string, struct zb_text *text) {
-  for (const char *c = string; *c; c++) {
-    if (*c == '<')
-      zb_text_put(text, "&lt;");
-    else if (*c == '&')
-      zb_text_put(text, "&amp;");
-    else if ((unsigned char)*c < 0x20)
-      zb_text_put(text, " ");
-    else
-      zb_text_add(text, c, 1);
-  }
-}
-
 // Places.
 
 static double place(const struct drawing *d, const struct panel *panel, int64_t ns) {
@@ -385,13 +372,13 @@ static void draw_head(const struct drawing *d) {
   char cost[ZB_QUANTITY_TEXT], bound[ZB_QUANTITY_TEXT];
   const int64_t cost_ns = zb_timeline_cost(d->timeline, answer->objective);
   zb_text_print(d->text, "<text class=\"title\" x=\"%d\" y=\"30\">", LEFT);
-  put_escaped(profile->name ? profile->name : "schedule", d->text);
+  zb_text_markup(d->text, profile->name ? profile->name : "schedule");
   zb_text_print(d->text, "</text>\n<text class=\"soft\" x=\"%d\" y=\"50\">%d devices, %d microbatches, ",
                 LEFT, profile->devices, profile->microbatches);
   if (profile->chunks > 1)
     zb_text_print(d->text, "%s of %d stages a device, ", zb_placement_word(profile->placement),
                   profile->chunks);
-  put_escaped(answer->method, d->text);
+  zb_text_markup(d->text, answer->method);
   zb_text_print(d->text, ": %s; %s %s, bound %s, gap %.2f%%, bubble %.2f%%</text>\n",
                 zb_status_word(answer->status), zb_objective_word(answer->objective),
                 zb_time_text(cost_ns, cost), zb_time_text(answer->bound_ns, bound),
@@ -406,7 +393,7 @@ static void open_sheet(const struct drawing *d, double height) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sheet\" role=\"img\" viewBox=\"0 0 %.0f %.0f\" "
       "width=\"%.0f\" height=\"%.0f\">\n  <title>",
       width, height, width, height);
-  put_escaped(d->profile->name ? d->profile->name : "schedule", d->text);
+  zb_text_markup(d->text, d->profile->name ? d->profile->name : "schedule");
   zb_text_print(d->text, "</title>\n  <style>\n%s", style);
   for (int kind = 0; kind < 4; kind++)
     for (int later = 0; later < 2; later++) {

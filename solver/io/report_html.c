@@ -23,21 +23,6 @@ struct page {
   struct zb_text *text;
 };
 
-static void put_escaped(const char *string, struct zb_text *text) {
-  for (const char *c = string; *c; c++) {
-    if (*c == '<')
-      zb_text_put(text, "&lt;");
-    else if (*c == '>')
-      zb_text_put(text, "&gt;");
-    else if (*c == '&')
-      zb_text_put(text, "&amp;");
-    else if ((unsigned char)*c < 0x20)
-      zb_text_put(text, " ");
-    else
-      zb_text_add(text, c, 1);
-  }
-}
-
 static int64_t cost_of(const struct page *page) {
   return zb_timeline_cost(page->timeline, page->answer->objective);
 }
@@ -45,7 +30,7 @@ static int64_t cost_of(const struct page *page) {
 // Head.
 
 static void put_title(const struct page *page) {
-  put_escaped(page->profile->name ? page->profile->name : "schedule", page->text);
+  zb_text_markup(page->text, page->profile->name ? page->profile->name : "schedule");
 }
 
 static void put_subtitle(const struct page *page) {
@@ -57,7 +42,7 @@ static void put_subtitle(const struct page *page) {
   else
     zb_text_print(page->text, "placement %s", zb_placement_word(profile->placement));
   zb_text_put(page->text, ", method ");
-  put_escaped(page->answer->method, page->text);
+  zb_text_markup(page->text, page->answer->method);
 }
 
 static void put_paints(const struct page *page) {
@@ -178,7 +163,7 @@ static void put_row(const struct page *page, const struct zb_compare_row *row, b
   char text[ZB_QUANTITY_TEXT];
   const bool drawn = row->cost_ns > 0, fits = row->status == ZB_OPTIMAL || row->status == ZB_FEASIBLE;
   zb_text_put(page->text, own ? "<tr class=\"own\"><td>this schedule (" : "<tr><td>");
-  put_escaped(row->method, page->text);
+  zb_text_markup(page->text, row->method);
   zb_text_print(page->text, "%s</td><td>%s", own ? ")" : "", zb_placement_word(row->placement));
   if (row->chunks > 1) zb_text_print(page->text, " %d", row->chunks);
   zb_text_print(page->text, "</td><td%s>%s</td>", row->status == ZB_OPTIMAL ? " class=\"proven\"" : "",
@@ -230,7 +215,7 @@ static void put_comparison(const struct page *page) {
   put_row(page, &own, true, largest_ns);
   for (int k = 0; k < compare->count; k++) put_row(page, &compare->rows[k], false, largest_ns);
   zb_text_put(page->text, "</tbody>\n</table>\n</div>\n<p class=\"verdict\">");
-  put_escaped(compare->verdict, page->text);
+  zb_text_markup(page->text, compare->verdict);
   zb_text_put(page->text, "</p>\n</section>\n\n");
 }
 
@@ -247,7 +232,7 @@ static void put_origin(const struct page *page) {
   for (int k = 0; k < 2; k++) {
     if (!texts[k]) continue;
     zb_text_print(page->text, "<p class=\"soft small\">%s", words[k]);
-    put_escaped(texts[k], page->text);
+    zb_text_markup(page->text, texts[k]);
     zb_text_put(page->text, "</p>\n");
   }
 }

@@ -73,6 +73,33 @@ void zb_text_integer(struct zb_text *text, int64_t value) {
   zb_text_add(text, first, (size_t)(end - first));
 }
 
+static const char *entity_of(char c) {
+  switch (c) {
+  case '<':
+    return "&lt;";
+  case '>':
+    return "&gt;"; // for "]]>", which XML forbids
+  case '&':
+    return "&amp;";
+  default:
+    return (unsigned char)c < 0x20 ? " " : NULL;
+  }
+}
+
+void zb_text_markup(struct zb_text *text, const char *string) {
+  for (const char *c = string; *c; c++) {
+    const char *entity = entity_of(*c);
+    if (entity) {
+      zb_text_put(text, entity);
+    } else if (strncmp(c, "\xEF\xBF\xBE", 3) == 0 || strncmp(c, "\xEF\xBF\xBF", 3) == 0) {
+      zb_text_put(text, " ");
+      c += 2;
+    } else {
+      zb_text_add(text, c, 1);
+    }
+  }
+}
+
 enum zb_status zb_text_status(const struct zb_text *text, struct zb_error *error) {
   return text->failed ? zb_fail_memory(error) : ZB_OK;
 }

@@ -27,6 +27,8 @@ void zb_text_print(struct zb_text *text, const char *format, ...) ZB_PRINTF(2, 3
 void zb_text_add(struct zb_text *text, const char *bytes, size_t size);
 void zb_text_put(struct zb_text *text, const char *string);
 void zb_text_integer(struct zb_text *text, int64_t value); // what "%" PRId64 prints, for long lists
+// A string between the tags of HTML or XML. What XML cannot hold (controls, U+FFFE and U+FFFF) is a blank.
+void zb_text_markup(struct zb_text *text, const char *string);
 void zb_text_repeat(struct zb_text *text, const char *string, size_t times);
 
 // ZB_OK, or the out-of-memory failure that happened on the way.

@@ -1,6 +1,6 @@
 # A small schedule as a trace, whole, and as a picture: one rectangle an op, all colours that it needs.
 cat >profile.json <<'END'
-{"zbsolve_profile": 1, "name": "a <small> & odd one", "devices": 2, "microbatches": 2,
+{"zbsolve_profile": 1, "name": "a <small> & odd ]]> \uFFFFone", "devices": 2, "microbatches": 2,
  "time": {"unit": "us", "f": 3, "b": 2.5, "w": [1, 1.25], "comm": [0.125]},
  "memory": {"unit": "KiB", "f": 4, "b": -1, "w": -3, "limit": [null, 12]}}
 END
