@@ -92,8 +92,7 @@ enum zb_status zb_command_check(const struct zb_options *options, int64_t start_
     status = check_program(options, &file, out, error);
   else if (status == ZB_OK)
     status = check_schedule(options, &file, out, error);
-  if (status != ZB_OK && !error->path[0])
-    zb_error_set_path(error, strcmp(options->operand, "-") == 0 ? "<stdin>" : options->operand);
+  if (status != ZB_OK && !error->path[0]) zb_error_set_path(error, options->operand);
   zb_text_free(&file);
   return status;
 }

@@ -20,6 +20,7 @@ enum { CHUNK = 1 << 16, TEMPORARY_TRIES = 100 };
 
 void zb_error_set_path(struct zb_error *error, const char *path) {
   if (!error) return;
+  if (strcmp(path, "-") == 0) path = "<stdin>";
   size_t size = strlen(path), room = sizeof error->path - 1;
   if (size <= room)
     snprintf(error->path, sizeof error->path, "%s", path);
@@ -57,7 +58,7 @@ static enum zb_status read_all(int descriptor, size_t limit, const char *path, s
 }
 
 enum zb_status zb_file_read(const char *path, size_t limit, struct zb_text *text, struct zb_error *error) {
-  if (strcmp(path, "-") == 0) return read_all(STDIN_FILENO, limit, "<stdin>", text, error);
+  if (strcmp(path, "-") == 0) return read_all(STDIN_FILENO, limit, path, text, error);
   int descriptor;
   do descriptor = open(path, O_RDONLY | O_CLOEXEC);
   while (descriptor < 0 && interrupted());

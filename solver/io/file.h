@@ -39,7 +39,7 @@ bool zb_file_is_regular(const char *path);
 // Whether both files are, or would be, in the same directory.
 bool zb_file_beside(const char *path, const char *other);
 
-// Puts `path` into the error, shortened at the front if it is too long.
+// Puts `path`, which was read, into the error: shortened at the front if it is too long, "-" as <stdin>.
 void zb_error_set_path(struct zb_error *error, const char *path);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "solver/io/measurements.h"
 #include "solver/io/text_place.h"
+#include "solver/model/number.h"
 
 static void find_line(struct zb_cursor *cursor, size_t at) {
   const char *end = at < cursor->size ? memchr(cursor->text + at, '\n', cursor->size - at) : NULL;
@@ -82,6 +83,10 @@ bool zb_cursor_number(struct zb_cursor *cursor, int power, int64_t *value) {
   if (!zb_measured_number(cursor->text + cursor->at, length, power, value)) return false;
   cursor->at += length;
   return true;
+}
+
+bool zb_cursor_time(struct zb_cursor *cursor, int power, int64_t *ns) {
+  return zb_cursor_number(cursor, power, ns) && *ns >= 0 && *ns <= ZB_NUMBER_MAX;
 }
 
 // What stands there is shown up to the next blank, and only as far as it is printable.

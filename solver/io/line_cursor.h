@@ -31,6 +31,9 @@ bool zb_cursor_count(struct zb_cursor *cursor, int *value);
 // A decimal times 10^power, rounded (zb_measured_number); false where there is none.
 bool zb_cursor_number(struct zb_cursor *cursor, int power, int64_t *value);
 
+// The same for a time in ns: from 0 to 2^53.
+bool zb_cursor_time(struct zb_cursor *cursor, int power, int64_t *ns);
+
 // BAD_INPUT at the cursor: "found '..', expected `expected`".
 enum zb_status zb_cursor_fail(const struct zb_cursor *cursor, struct zb_error *error, const char *expected,
                               ...) ZB_PRINTF(3, 4);

@@ -35,7 +35,7 @@ static void doubt_spread(struct zb_measured *measured) {
   for (size_t k = 0; k < measured->row_count; k++) {
     const struct zb_measured_row *row = &measured->rows[k];
     if (row->measure > ZB_MEASURE_BW || row->value <= 0) continue;
-    const int64_t percent = (row->high - row->low) / (row->value / 100 + 1);
+    const int64_t percent = (row->high - row->low) * 100 / row->value; // times are at most 2^53
     if (percent > SPREAD_PERCENT)
       zb_text_print(&measured->warnings,
                     "stage %d: half of its samples of %s spread over %lld%% of their median\n", row->stage,

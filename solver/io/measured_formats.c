@@ -23,9 +23,14 @@ static size_t skip_blanks(const char *text, size_t size, size_t at) {
   return at;
 }
 
+// Behind a byte order mark, about which the reader complains, and blanks.
+static size_t skip_start(const char *text, size_t size) {
+  return skip_blanks(text, size, size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0);
+}
+
 // An object or a list of them; a launcher's "[default0]:" is neither.
 static bool knows_trace(const char *text, size_t size) {
-  size_t at = skip_blanks(text, size, 0);
+  size_t at = skip_start(text, size);
   if (at < size && text[at] == '[') at = skip_blanks(text, size, at + 1);
   return at < size && text[at] == '{';
 }
@@ -35,7 +40,9 @@ static bool knows_zb_log(const char *text, size_t size) { return holds(text, siz
 static bool knows_timers(const char *text, size_t size) { return holds(text, size, "forward-compute"); }
 
 static bool knows_csv(const char *text, size_t size) {
-  return size >= 5 && (memcmp(text, "stage", 5) == 0 || memcmp(text, "\"stage", 5) == 0);
+  size_t at = skip_start(text, size);
+  at += at < size && text[at] == '"';
+  return size - at >= 5 && memcmp(text + at, "stage", 5) == 0;
 }
 
 static const struct zb_measured_format formats[] = {

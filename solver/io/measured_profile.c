@@ -43,7 +43,7 @@ static enum zb_status check_stages(struct build *b, struct zb_error *error) {
       return zb_fail(error, ZB_BAD_INPUT, "stage %d of 0 to %d has no ops: give the files of all ranks", s,
                      b->stages - 1);
     if (!f) return zb_fail(error, ZB_BAD_INPUT, "stage %d has no F", s);
-    if (!whole && !(i && w))
+    if (i != w || !(w || whole))
       return zb_fail(error, ZB_BAD_INPUT, "stage %d has %s", s,
                      i   ? "B but no W"
                      : w ? "W but no B"

@@ -368,7 +368,7 @@ enum zb_status zb_profile_read(const char *path, struct zb_profile **profile, st
   struct zb_text text = {0};
   enum zb_status status = zb_file_read(path, PROFILE_BYTES_MOST, &text, error);
   if (status == ZB_OK) status = zb_profile_read_text(text.data ? text.data : "", text.size, profile, error);
-  if (status != ZB_OK) zb_error_set_path(error, strcmp(path, "-") == 0 ? "<stdin>" : path);
+  if (status != ZB_OK) zb_error_set_path(error, path);
   zb_text_free(&text);
   return status;
 }

@@ -66,8 +66,8 @@ static enum zb_status read_rank(struct reading *reading, struct zb_cursor *curso
   if (!zb_cursor_take(cursor, ":")) return zb_cursor_fail(cursor, error, "':' behind the rank");
   zb_cursor_skip_blanks(cursor);
   const struct zb_cursor time = *cursor;
-  if (!zb_cursor_number(cursor, MS_TO_NS, &sample.value) || sample.value < 0)
-    return zb_cursor_fail(&time, error, "milliseconds");
+  if (!zb_cursor_time(cursor, MS_TO_NS, &sample.value))
+    return zb_cursor_fail(&time, error, "milliseconds from 0 to 2^53 ns");
   zb_cursor_skip_blanks(cursor);
   if (cursor->at < cursor->end) return zb_cursor_fail(cursor, error, "the end of the line");
   if (rank >= reading->ranks) reading->ranks = rank + 1;

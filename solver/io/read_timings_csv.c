@@ -84,8 +84,8 @@ static enum zb_status read_row(struct zb_cursor *cursor, int power, struct zb_me
   if (status != ZB_OK) return status;
   quoted = open_cell(cursor);
   const struct zb_cursor time = *cursor;
-  if (!zb_cursor_number(cursor, power, &sample.value) || sample.value < 0)
-    return zb_cursor_fail(&time, error, "a time, at least 0");
+  if (!zb_cursor_time(cursor, power, &sample.value))
+    return zb_cursor_fail(&time, error, "a time from 0 to 2^53 ns");
   status = close_cell(cursor, quoted, true, error);
   if (status == ZB_OK) status = zb_measurements_add(measurements, sample, error);
   sample.measure = ZB_MEASURE_COMM_BACKWARD;

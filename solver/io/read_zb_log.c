@@ -27,7 +27,6 @@ static bool take_bracket(struct zb_cursor *cursor, const char *brackets) {
 // (1.5, 2.5) or (1.5,) or [1.5], or a bare number for a single chunk.
 static enum zb_status read_part(struct zb_cursor *cursor, int part, int *chunks, int64_t *values,
                                 struct zb_error *error) {
-  const int power = part > COMM ? MB_TO_BYTES : US_TO_NS;
   const bool bare = !take_bracket(cursor, "([");
   int count = 0;
   do {
@@ -35,8 +34,9 @@ static enum zb_status read_part(struct zb_cursor *cursor, int part, int *chunks,
     if (!bare && count > 0 && take_bracket(cursor, ")]")) break;
     if (count == CHUNKS_MOST) return zb_cursor_fail(cursor, error, "at most %d chunks", CHUNKS_MOST);
     const struct zb_cursor before = *cursor;
-    if (!zb_cursor_number(cursor, power, &values[count]) || (part <= COMM && values[count] < 0))
-      return zb_cursor_fail(&before, error, part <= COMM ? "microseconds" : "MB");
+    const bool holds = part <= COMM ? zb_cursor_time(cursor, US_TO_NS, &values[count])
+                                    : zb_cursor_number(cursor, MB_TO_BYTES, &values[count]);
+    if (!holds) return zb_cursor_fail(&before, error, part <= COMM ? "microseconds from 0 to 2^53 ns" : "MB");
     count++;
     if (bare) break;
     zb_cursor_skip_blanks(cursor);

@@ -389,7 +389,7 @@ enum zb_status zb_answer_read(const char *path, struct zb_answer *answer, struct
   struct zb_text text = {0};
   enum zb_status status = zb_file_read(path, ZB_RESULT_BYTES_MOST, &text, error);
   if (status == ZB_OK) status = zb_answer_read_text(text.data ? text.data : "", text.size, answer, error);
-  if (status != ZB_OK) zb_error_set_path(error, strcmp(path, "-") == 0 ? "<stdin>" : path);
+  if (status != ZB_OK) zb_error_set_path(error, path);
   zb_text_free(&text);
   return status;
 }

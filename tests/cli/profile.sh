@@ -81,6 +81,12 @@ echo "exit code $?"
 printf 'stage, op, time_us\r\n0,F,10\r\n0,F,12\n0,F,30\n0,"B",60\n 0 ,W,0.1\n0,COMM,2\n1,F,100\n1,BW,20\n2,F,10\n2,B,0\n2,W,8\n\n' >table.csv
 "$ZBSOLVE" profile table.csv --microbatches 4 --json
 "$ZBSOLVE" profile - --from csv --microbatches 4 -q <table.csv | grep '"time"'
+printf 'stage,op,time_ns\n0,F,2\n0,F,3\n0,F,4\n0,F,6\n0,BW,3' | "$ZBSOLVE" profile - --microbatches 4 --json | grep -o '"warnings".*'
+
+# Found by what they begin with, a byte order mark and blanks aside: the reader then says what is wrong.
+printf '\xEF\xBB\xBFstage,op,time_ms\n' | "$ZBSOLVE" profile -
+printf '\xEF\xBB\xBF{"traceEvents": []}' | "$ZBSOLVE" profile -
+printf ' "stage" ,op,time_s\n0,F,1\n0,BW' | "$ZBSOLVE" profile -
 
 # Files that are none.
 for file in . nowhere.json /dev/null; do
