@@ -202,18 +202,6 @@ enum zb_status zb_file_orders_check(struct zb_file_orders *orders, struct zb_err
   return status;
 }
 
-// The placement by which a profile with other stages could be derived; LIST where none of them is.
-static enum zb_placement find_placement(const struct zb_file_orders *orders, int devices) {
-  const int stages = orders->stages;
-  bool loop = true, v = stages == 2 * devices;
-  for (int s = 0; s < stages; s++) {
-    loop = loop && orders->device_of[s] == s % devices;
-    v = v && orders->device_of[s] == (s < devices ? s : 2 * devices - 1 - s);
-  }
-  if (loop && stages == devices) return ZB_CHAIN;
-  return v ? ZB_V : loop ? ZB_LOOP : ZB_LIST;
-}
-
 static enum zb_status check_devices(const struct zb_file_orders *orders, const struct zb_profile *profile,
                                     struct zb_error *error) {
   const struct zb_schedule *schedule = orders->schedule;
@@ -239,7 +227,7 @@ enum zb_status zb_file_orders_place(const struct zb_file_orders *orders, const s
   enum zb_status status;
   *derived = orders->stages != profile->stages;
   if (*derived) {
-    const enum zb_placement placement = find_placement(orders, devices);
+    const enum zb_placement placement = zb_placement_find(orders->device_of, devices, orders->stages);
     const int chunks = orders->stages / devices;
     if (placement == ZB_LIST || orders->stages % devices || (chunks != 1 && profile->chunks != 1))
       return zb_fail(error, ZB_WRONG, "stages: %d, the profile has %d", orders->stages, profile->stages);

@@ -111,17 +111,6 @@ static enum zb_status place_stages(struct build *b, struct zb_error *error) {
   return status;
 }
 
-static enum zb_placement placement_of(const struct build *b, int chunks) {
-  const int p = b->devices;
-  bool chain = chunks == 1, loop = chunks > 1, v = chunks == 2;
-  for (int s = 0; s < b->stages; s++) {
-    chain = chain && b->device_of[s] == s;
-    loop = loop && b->device_of[s] == s % p;
-    v = v && b->device_of[s] == (s < p ? s : 2 * p - 1 - s);
-  }
-  return chain ? ZB_CHAIN : v ? ZB_V : loop ? ZB_LOOP : ZB_LIST;
-}
-
 static enum zb_status create_profile(struct build *b, struct zb_profile **profile, struct zb_error *error) {
   const int chunks = b->stages / b->devices;
   if (chunks * b->devices != b->stages)
@@ -135,7 +124,7 @@ static enum zb_status create_profile(struct build *b, struct zb_profile **profil
   if (b->microbatches == 0)
     return zb_fail(error, ZB_BAD_INPUT,
                    "nothing here says how many microbatches there are: --microbatches N");
-  const enum zb_placement placement = placement_of(b, chunks);
+  const enum zb_placement placement = zb_placement_find(b->device_of, b->devices, b->stages);
   enum zb_status status = zb_profile_create(b->devices, chunks, b->microbatches, placement, profile, error);
   if (status == ZB_OK && placement == ZB_LIST)
     memcpy((*profile)->device_of, b->device_of, (size_t)b->stages * sizeof *b->device_of);

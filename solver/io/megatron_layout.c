@@ -30,10 +30,10 @@ static enum zb_status share_out(const struct zb_profile *p, int64_t all, int64_t
 enum zb_status zb_megatron_layout_write(const struct zb_export_input *input, struct zb_export_output *output,
                                         struct zb_error *error) {
   const struct zb_profile *p = input->answer->profile;
-  for (int s = 0; s < p->stages; s++)
-    if (p->device_of[s] != s % p->devices)
-      return zb_fail(error, ZB_BAD_INPUT, "placement %s: Megatron-LM places stages as a chain or a loop only",
-                     zb_placement_word(p->placement));
+  const enum zb_placement placement = zb_placement_find(p->device_of, p->devices, p->stages);
+  if (placement != ZB_CHAIN && placement != ZB_LOOP)
+    return zb_fail(error, ZB_BAD_INPUT, "placement %s: Megatron-LM places stages as a chain or a loop only",
+                   zb_placement_word(p->placement));
   if (input->layers < p->stages)
     return zb_fail(error, ZB_BAD_INPUT,
                    "a layout needs --layers N, at least one a stage (%d): a profile does not say how many",

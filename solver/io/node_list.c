@@ -57,6 +57,9 @@ enum zb_status zb_node_list_write(const struct zb_export_input *input, struct zb
   const struct demand demand = {profile->stages, profile->microbatches, schedule};
   const char *fault = NULL;
   size_t position = 0;
+  if (zb_placement_find(profile->device_of, profile->devices, profile->stages) == ZB_LIST)
+    return zb_fail(error, ZB_BAD_INPUT, "placement %s: the fork runs chain, loop and v only",
+                   zb_placement_word(profile->placement));
   enum zb_status status = find_fault(&demand, &fault, &position, error);
   if (status == ZB_OK && fault) {
     char op[ZB_OP_TEXT];

@@ -12,16 +12,9 @@
 static const enum zb_torch_word word_of[4] = {
     [ZB_F] = ZB_TORCH_F, [ZB_B] = ZB_TORCH_I, [ZB_W] = ZB_TORCH_W, [ZB_BW] = ZB_TORCH_B};
 
-// The name under which frameworks build the stages, NULL where none of them would.
-static const char *schedule_name(const struct zb_profile *p) {
-  bool loop = true, v = p->chunks == 2;
-  for (int s = 0; s < p->stages; s++) {
-    loop = loop && p->device_of[s] == s % p->devices;
-    v = v && p->device_of[s] == (s < p->devices ? s : 2 * p->devices - 1 - s);
-  }
-  if (loop && p->chunks == 1) return "1F1B";
-  return loop ? "Interleaved1F1B" : v ? "ZBVZeroBubble" : NULL;
-}
+// The names under which frameworks build the stages, NULL where none of them would.
+static const char *const schedule_names[ZB_PLACEMENT_COUNT] = {
+    [ZB_CHAIN] = "1F1B", [ZB_LOOP] = "Interleaved1F1B", [ZB_V] = "ZBVZeroBubble"};
 
 static void note_changes(const struct zb_export_input *input, const struct zb_torch_changes *changes,
                          const struct zb_timeline *timeline, struct zb_text *notes) {
@@ -71,7 +64,7 @@ static enum zb_status normalise(const struct zb_export_input *input, const char 
   const struct zb_profile *profile = input->answer->profile;
   struct zb_torch_changes changes;
   struct zb_timeline timeline = {0};
-  *name = schedule_name(profile);
+  *name = schedule_names[zb_placement_find(profile->device_of, profile->devices, profile->stages)];
   if (!*name)
     return zb_fail(error, ZB_BAD_INPUT,
                    "placement %s: frameworks that load such files build chain, loop or v only",

@@ -39,6 +39,15 @@ static int placed_on(enum zb_placement placement, int devices, int stage) {
   return stage % devices;
 }
 
+enum zb_placement zb_placement_find(const int *device_of, int devices, int stages) {
+  bool loop = true, v = stages == 2 * devices;
+  for (int s = 0; s < stages; s++) {
+    loop = loop && device_of[s] == placed_on(ZB_LOOP, devices, s);
+    v = v && device_of[s] == placed_on(ZB_V, devices, s);
+  }
+  return loop ? (stages == devices ? ZB_CHAIN : ZB_LOOP) : v ? ZB_V : ZB_LIST;
+}
+
 // The arrays of a profile, so that creating, copying and freeing cannot forget one.
 #define STAGE_NUMBERS(X)                                                                                     \
   X(f_ns) X(b_ns) X(w_ns) X(bw_ns) X(comm_forward_ns) X(comm_backward_ns) X(f_bytes) X(b_bytes) X(w_bytes)

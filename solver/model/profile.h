@@ -32,6 +32,10 @@ const char *zb_placement_word(enum zb_placement placement);
 enum { ZB_PLACE_TEXT = 32 };
 const char *zb_place_text(enum zb_placement placement, int chunks, char *text);
 
+// What device_of[stages] is called: LIST where it has no other name. All stages on one device are a loop (or
+// a chain of one), not a v.
+enum zb_placement zb_placement_find(const int *device_of, int devices, int stages);
+
 struct zb_profile {
   char *name, *source, *note; // owned; NULL where the file has none
   int devices, microbatches, chunks;

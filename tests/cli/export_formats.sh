@@ -18,7 +18,7 @@ cat >list.json <<'JSON'
  "time": {"unit": "ms", "f": 1, "b": 1, "w": 1, "comm": 0}}
 JSON
 "$ZBSOLVE" solve list.json -q -o listed.json >/dev/null
-for format in torch-csv megatron-layout; do
+for format in torch-csv torch-comms-csv node-list megatron-layout; do
   "$ZBSOLVE" export listed.json --to $format
   echo "exit code $?"
 done

@@ -109,6 +109,27 @@ static const struct {
     {break_balance, "placement[3]: ", "device 0"},
 };
 
+static void test_names(void **state) {
+  (void)state;
+  for (int devices = 1; devices <= 4; devices++)
+    for (int chunks = 1; chunks <= 3; chunks++)
+      for (int k = ZB_CHAIN; k <= ZB_V; k++) {
+        struct zb_profile *p = NULL;
+        if (zb_profile_create(devices, chunks, 2, (enum zb_placement)k, &p, NULL) != ZB_OK) continue;
+        enum zb_placement name = (enum zb_placement)k;
+        if (chunks == 1) name = ZB_CHAIN;
+        if (devices == 1 && chunks == 2) name = ZB_LOOP;
+        assert_int_equal(zb_placement_find(p->device_of, devices, p->stages), name);
+        if (devices > 1) {
+          const int first = p->device_of[0];
+          p->device_of[0] = p->device_of[1];
+          p->device_of[1] = first;
+          assert_int_equal(zb_placement_find(p->device_of, devices, p->stages), ZB_LIST);
+        }
+        zb_profile_free(p);
+      }
+}
+
 static void test_gate(void **state) {
   (void)state;
   struct zb_profile *p = sound_profile();
@@ -360,9 +381,10 @@ static void test_uniform_comm(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shapes), cmocka_unit_test(test_gate),     cmocka_unit_test(test_gate_edges),
-      cmocka_unit_test(test_finish), cmocka_unit_test(test_measures), cmocka_unit_test(test_split),
-      cmocka_unit_test(test_merge),  cmocka_unit_test(test_moved),    cmocka_unit_test(test_uniform_comm),
+      cmocka_unit_test(test_shapes),       cmocka_unit_test(test_names),  cmocka_unit_test(test_gate),
+      cmocka_unit_test(test_gate_edges),   cmocka_unit_test(test_finish), cmocka_unit_test(test_measures),
+      cmocka_unit_test(test_split),        cmocka_unit_test(test_merge),  cmocka_unit_test(test_moved),
+      cmocka_unit_test(test_uniform_comm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
