@@ -271,11 +271,19 @@ static bool run(struct sweep *s, int device) {
   return s->at[device] > before;
 }
 
-// What a stalled device waits for, and the device that has it. The input's kind is B where it may be BW.
+// What a stalled device waits for, as the file has it, and the device that has it.
 static int find_next(const struct sweep *s, int device, struct zb_op *op, struct zb_op *input) {
-  *op = s->orders->schedule->ops[s->at[device]];
+  const struct zb_schedule *schedule = s->orders->schedule;
+  *op = schedule->ops[s->at[device]];
   find_input(s->profile, *op, input);
-  return s->profile->device_of[input->stage];
+  const int next = s->profile->device_of[input->stage];
+  for (size_t i = s->at[next]; i < schedule->first[next + 1]; i++) {
+    const struct zb_op later = schedule->ops[i];
+    if (input->kind == ZB_B && later.kind == ZB_BW && later.stage == input->stage &&
+        later.microbatch == input->microbatch)
+      input->kind = ZB_BW;
+  }
+  return next;
 }
 
 // From device to device until one comes again: from there on it is the cycle.

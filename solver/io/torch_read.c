@@ -20,6 +20,14 @@ enum zb_status zb_torch_orders(const struct zb_torch_csv *csv, struct zb_file_or
     }
     orders->schedule->first[r + 1] = ops;
   }
+  int64_t split = 0;
+  for (size_t i = 0; i < ops; i++)
+    split += orders->schedule->ops[i].stage == 0 && orders->schedule->ops[i].kind == ZB_B;
+  if (split > 0)
+    zb_text_print(
+        notes,
+        "split backwards of stage 0: %lld; each takes b and w here, in torch nothing in I and all in W\n",
+        (long long)split);
   if (csv->overlapped > 0)
     zb_text_print(notes,
                   "%lld overlapped pairs are one op after the other here: a device runs one op at a time\n",

@@ -14,6 +14,9 @@ for form in plain crlf blanks quotes idle overlap; do
   cmp $form.json plain.json
 done
 "$ZBSOLVE" import overlap.csv --from torch-csv --profile two.json -o again.json
+# What torch runs in another way than it is written.
+printf '0F0,0F1,0I0,0W0,0B1\n1F0,1I0,1F1,1I1,1W0,1W1\n' >first-split.csv
+"$ZBSOLVE" import first-split.csv --from torch-csv --profile two.json -o first-split.json
 # The two dialects of torch 2.10 and 2.15.
 cat >2.10.csv <<'CSV'
 0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD,0RESHARD
