@@ -317,11 +317,182 @@ static void test_mutations(void **state) {
   free(sheet);
 }
 
+// Mutations of one node of a list.
+
+enum { STAGE, MICROBATCH, CHUNK, GROUP, NUMBERS };
+struct node {
+  char type[8];
+  int rank, numbers[NUMBERS];
+};
+struct nodes {
+  struct node node[CELLS];
+  int count, ranks;
+};
+
+static void read_nodes(const char *text, struct nodes *nodes) {
+  nodes->count = nodes->ranks = 0;
+  for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+    struct node node = {.rank = nodes->ranks};
+    nodes->ranks += strncmp(line, "  ]", 3) == 0;
+    if (sscanf(line,
+               " {\"type\": \"%7[A-Z]\", \"stage\": %d, \"microbatch\": %d, \"chunk\": %d, "
+               "\"layer_group_idx\": %d",
+               node.type, &node.numbers[STAGE], &node.numbers[MICROBATCH], &node.numbers[CHUNK],
+               &node.numbers[GROUP]) != 1 + NUMBERS)
+      continue;
+    assert_true(nodes->count < CELLS - 1);
+    nodes->node[nodes->count++] = node;
+  }
+}
+
+// As export writes them.
+static void print_nodes(const struct nodes *nodes, struct zb_text *text) {
+  zb_text_clear(text);
+  zb_text_put(text, "[\n");
+  for (int r = 0; r < nodes->ranks; r++) {
+    const char *separator = "";
+    zb_text_put(text, "  [\n");
+    for (int k = 0; k < nodes->count; k++) {
+      const struct node *node = &nodes->node[k];
+      if (node->rank != r) continue;
+      zb_text_print(text,
+                    "%s    {\"type\": \"%s\", \"stage\": %d, \"microbatch\": %d, \"chunk\": %d, "
+                    "\"layer_group_idx\": %d}",
+                    separator, node->type, node->numbers[STAGE], node->numbers[MICROBATCH],
+                    node->numbers[CHUNK], node->numbers[GROUP]);
+      separator = ",\n";
+    }
+    zb_text_put(text, r + 1 < nodes->ranks ? "\n  ],\n" : "\n  ]\n");
+  }
+  zb_text_put(text, "]\n");
+}
+
+static void mutate_nodes(struct nodes *nodes, struct generate_random *random) {
+  static const char *const types[] = {"F", "B", "W", "BW", "X"};
+  const int k = any(random, nodes->count), other = any(random, nodes->count), way = any(random, 6);
+  struct node *const at = nodes->node, node = at[k];
+  if (way <= 1) { // dropped; put elsewhere, perhaps
+    memmove(&at[k], &at[k + 1], (size_t)(--nodes->count - k) * sizeof node);
+  }
+  if (way == 1 || way == 2) { // moved or doubled
+    const int to = way == 1 ? other % nodes->count : other;
+    struct node copy = node;
+    if (any(random, 2) == 0) copy.rank = copy.numbers[STAGE] = at[to].rank;
+    memmove(&at[to + 1], &at[to], (size_t)(nodes->count++ - to) * sizeof node);
+    at[to] = copy;
+  }
+  if (way == 3) { // swapped with its neighbour, or any other
+    const int with = any(random, 2) == 0 ? (k + 1) % nodes->count : other;
+    const int rank = at[k].rank;
+    at[k] = at[with];
+    at[with] = node;
+    at[with].rank = at[k].rank;
+    at[k].rank = rank;
+  }
+  if (way == 4) at[k].numbers[any(random, NUMBERS)] = any(random, 10) - 1;
+  if (way == 5) snprintf(at[k].type, sizeof at[k].type, "%s", types[any(random, 5)]);
+}
+
+static int pass_of(const struct node *node) {
+  return node->type[0] == 'F' ? 0 : node->type[0] == 'B' ? 1 : 2;
+}
+
+static int forward_of(const struct nodes *nodes, const struct node *node) {
+  int k = 0;
+  while (pass_of(&nodes->node[k]) != 0 || nodes->node[k].numbers[GROUP] != node->numbers[GROUP] ||
+         nodes->node[k].numbers[MICROBATCH] != node->numbers[MICROBATCH])
+    k++;
+  return k;
+}
+
+static bool is_first_of_group(const struct nodes *nodes, int k) {
+  for (int i = 0; i < k; i++)
+    if (nodes->node[i].numbers[GROUP] == nodes->node[k].numbers[GROUP]) return false;
+  return true;
+}
+
+// Of a whole schedule, what the fork wants of it, pair by pair: the rank, the chunk, one order of
+// microbatches a stage, one kind of backward a microbatch.
+static bool fork_runs(const struct nodes *nodes) {
+  for (int a = 0; a < nodes->count; a++) {
+    const struct node *x = &nodes->node[a];
+    int chunk = 0;
+    for (int b = 0; b < nodes->count; b++) {
+      const struct node *y = &nodes->node[b];
+      chunk += y->rank == x->rank && y->numbers[GROUP] < x->numbers[GROUP] && is_first_of_group(nodes, b);
+      if (x->numbers[MICROBATCH] == y->numbers[MICROBATCH] && strcmp(x->type, "BW") == 0 &&
+          strcmp(y->type, "B") == 0)
+        return false;
+      if (a < b && x->numbers[GROUP] == y->numbers[GROUP] && pass_of(x) == pass_of(y) &&
+          forward_of(nodes, x) > forward_of(nodes, y))
+        return false;
+    }
+    if (x->numbers[STAGE] != x->rank || x->numbers[CHUNK] != chunk) return false;
+  }
+  return true;
+}
+
+// Accepted only if the fork runs it and nothing of it is lost on the way out.
+static void check_nodes(const struct instance *made, const struct nodes *nodes, const struct zb_text *text,
+                        int n, int *accepted) {
+  struct zb_imported imported = {0};
+  struct zb_timeline timeline = {0};
+  struct zb_export_output again = {0};
+  struct zb_error error = {0};
+  enum zb_status status = read(made, "node-list", text->data, text->size, &imported, &error);
+  if (status != ZB_OK) {
+    expect((status == ZB_BAD_INPUT || status == ZB_WRONG) && error.text[0] && !strchr(error.text, '\n'),
+           "seed %d, number %d: %s: \"%s\"\n%s", SEED + 3, n, zb_status_word(status), error.text, text->data);
+    return;
+  }
+  status = zb_check_schedule(imported.placed, imported.schedule, &timeline, &error);
+  expect((status == ZB_OK || status == ZB_OVER_LIMIT) && fork_runs(nodes),
+         "seed %d, number %d accepted, but it does not run: %s\n%s", SEED + 3, n, error.text, text->data);
+  status = write(made, imported.schedule, &timeline, "node-list", 15, &again, &error);
+  expect(status == ZB_OK && strcmp(again.text.data, text->data) == 0, "seed %d, number %d: %s\n%s%s",
+         SEED + 3, n, error.text, text->data, again.text.data ? again.text.data : "");
+  (*accepted)++;
+  zb_export_output_free(&again);
+  zb_timeline_free(&timeline);
+  zb_imported_free(&imported);
+}
+
+static void test_node_mutations(void **state) {
+  (void)state;
+  struct generate_random random = {SEED + 3};
+  const int count = is_long() ? LONG_MUTATIONS : MUTATIONS;
+  struct nodes *nodes = malloc(sizeof *nodes);
+  struct zb_text text = {0};
+  int accepted = 0;
+  assert_non_null(nodes);
+  for (int n = 0; n < count;) {
+    struct instance made = make_instance(&random);
+    struct zb_export_output out = {0};
+    const bool carried =
+        write(&made, made.answer.schedule, &made.timeline, "node-list", 15, &out, NULL) == ZB_OK;
+    for (int times = 0; carried && times < 25; times++, n++) {
+      read_nodes(out.text.data, nodes);
+      print_nodes(nodes, &text);
+      assert_string_equal(text.data, out.text.data);
+      mutate_nodes(nodes, &random);
+      print_nodes(nodes, &text);
+      if (strcmp(text.data, out.text.data) != 0) check_nodes(&made, nodes, &text, n, &accepted);
+    }
+    zb_export_output_free(&out);
+    free_instance(&made);
+  }
+  print_message("%d mutants, %d of them schedules\n", count, accepted);
+  assert_true(accepted > 0 && accepted < count / 2);
+  zb_text_free(&text);
+  free(nodes);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_round_trip),
       cmocka_unit_test(test_normal_cost),
       cmocka_unit_test(test_mutations),
+      cmocka_unit_test(test_node_mutations),
   };
   return cmocka_run_group_tests_name("import", tests, NULL, NULL);
 }
