@@ -19,10 +19,11 @@ enum { ONE_PANEL_MOST = 2300, INNER = 1500, INNER_LEAST = 1100, STRIPS_MOST = 60
 enum { BAR_LEAST = 2, SHARE_WIDTH = 8 }; // narrower ops are drawn as shares, of this width
 static const double digit_width = 5.6, name_margin = 5;
 
+enum { SHARES, BARS, NAMES };
 struct panel {
   double y, lane, gap; // top of the first lane, height of a lane, of which `gap` stays free
   int64_t from_ns, to_ns;
-  enum { SHARES, BARS, NAMES } detail;
+  int detail; // SHARES, BARS or NAMES
 };
 
 struct drawing {
@@ -155,7 +156,8 @@ static enum zb_status draw_shares(const struct drawing *d, const struct panel *p
     const struct zb_op op = d->schedule->ops[i];
     const double from = (double)(d->timeline->start_ns[i] - panel->from_ns) / slice_ns;
     const double to = (double)(end_of(d, i) - panel->from_ns) / slice_ns;
-    for (int k = (int)from; k < slices && k < to; k++) {
+    if (from >= slices) break;
+    for (int k = from > 0 ? (int)from : 0; k < slices && k < to; k++) {
       const double inside = (to < k + 1 ? to : k + 1) - (from > k ? from : k);
       shares[k * 8 + 2 * (int)op.kind + (d->profile->chunk_of[op.stage] > 0)] += inside;
     }
@@ -407,6 +409,13 @@ static void open_sheet(const struct drawing *d, double height) {
 
 static double lane_height(int devices) { return devices <= 8 ? 26 : devices <= 16 ? 21 : 15; }
 
+// As much as an op of the usual time has room for.
+static int detail_of(const struct drawing *d, int64_t usual_ns, int64_t shown_ns) {
+  const double width = (double)usual_ns / (double)shown_ns * d->inner;
+  const double name_width = d->digits * digit_width + name_margin;
+  return width >= 0.999 * name_width ? NAMES : width >= BAR_LEAST ? BARS : SHARES;
+}
+
 static enum zb_status draw(struct drawing *d, struct zb_error *error) {
   int64_t usual_ns = 1;
   enum zb_status status = usual_time(d, &usual_ns, error);
@@ -417,8 +426,7 @@ static enum zb_status draw(struct drawing *d, struct zb_error *error) {
   const double lane = lane_height(d->profile->devices);
   int strips = one ? 0 : (int)(needed / INNER) + 1;
   if (strips > STRIPS_MOST) strips = STRIPS_MOST;
-  const bool bars = (double)usual_ns / (double)d->end_ns * d->inner >= BAR_LEAST;
-  const struct panel whole = {TOP, lane, 2, 0, d->end_ns, one ? NAMES : bars ? BARS : SHARES};
+  const struct panel whole = {TOP, lane, 2, 0, d->end_ns, detail_of(d, usual_ns, d->end_ns)};
   const struct panel memory = {
       panel_bottom(d, &whole) + GAP, lane > 20 ? 20 : lane + 1, 2, 0, d->end_ns, SHARES};
   const double below = d->profile->has_memory ? panel_bottom(d, &memory) + GAP : memory.y;
@@ -429,12 +437,10 @@ static enum zb_status draw(struct drawing *d, struct zb_error *error) {
   status = draw_panel(d, &whole, error);
   if (d->profile->has_memory) draw_memory(d, &memory);
   for (int k = 0; k < strips && status == ZB_OK; k++) {
-    const struct panel strip = {below + k * strip_height,
-                                lane,
-                                2,
-                                d->end_ns / strips * k,
-                                k + 1 < strips ? d->end_ns / strips * (k + 1) : d->end_ns,
-                                true};
+    const int64_t from_ns = d->end_ns / strips * k;
+    const int64_t to_ns = k + 1 < strips ? from_ns + d->end_ns / strips : d->end_ns;
+    const int detail = detail_of(d, usual_ns, d->end_ns / strips);
+    const struct panel strip = {below + k * strip_height, lane, 2, from_ns, to_ns, detail};
     zb_text_print(d->text, "<text class=\"soft\" x=\"%d\" y=\"%.1f\">strip %d of %d</text>\n", LEFT,
                   strip.y - 7, k + 1, strips);
     status = draw_panel(d, &strip, error);
