@@ -103,9 +103,9 @@ static void bound_count(const struct zb_grid_sweep *sweep, int depth, int64_t *l
 static struct zb_grid_entry *add_entries(struct zb_grid_sweep *sweep, int depth, int64_t count) {
   struct zb_grid *grid = sweep->grid;
   const size_t wanted = grid->filled[depth] + (size_t)count;
+  if ((size_t)count > sweep->most_entries - sweep->entries) return NULL;
+  sweep->entries += (size_t)count;
   if (wanted > grid->capacity[depth]) {
-    const size_t most = sweep->lattice->most_states;
-    if (most > 0 && wanted > most) return NULL;
     struct zb_grid_entry *grown = realloc(grid->level[depth], 2 * wanted * sizeof *grown);
     if (!grown) return NULL;
     grid->level[depth] = grown;
@@ -155,11 +155,18 @@ static void lay_out_row(struct zb_grid_sweep *sweep, const struct prefix *prefix
   if (class->time > 0) hi = zb_min(hi, (prefix->late - prefix->work) / class->time);
   *row = (struct zb_grid_entry){sweep->states, (int32_t)lo, lo <= hi ? (int32_t)(hi - lo + 1) : 0};
   sweep->states += row->count;
+  sweep->memory |= sweep->states > sweep->most_states;
+}
+
+static bool halted(struct zb_grid_sweep *sweep) {
+  if (++sweep->rows_seen % 4096 == 0 && zb_halted(sweep->lattice->halt)) sweep->stopped = true;
+  return sweep->stopped;
 }
 
 static void lay_out(struct zb_grid_sweep *sweep, int depth, size_t index, const struct prefix *prefix) {
   const struct zb_chunked_device *device = sweep->device;
   struct zb_grid *grid = sweep->grid;
+  if (halted(sweep)) return;
   if (depth == sweep->row) {
     lay_out_row(sweep, prefix, &grid->level[depth][index]);
     return;
@@ -178,7 +185,7 @@ static void lay_out(struct zb_grid_sweep *sweep, int depth, size_t index, const 
   }
   grid->filled[depth + 1] += (size_t)count;
   const int64_t *early_end = sweep->early_end[depth], *late_start = sweep->late_start[depth];
-  for (int64_t k = lo; k <= hi && !sweep->memory; k++) {
+  for (int64_t k = lo; k <= hi && !sweep->memory && !sweep->stopped; k++) {
     const size_t child = first + (size_t)(k - lo);
     grid->level[depth + 1][child] = (struct zb_grid_entry){0, 0, 0};
     struct prefix next = *prefix;
@@ -211,11 +218,6 @@ static bool descend(const struct zb_grid_sweep *sweep, const struct zb_grid_way 
     next->other[s] = inside ? below + from->at + (at - from->lo) : NULL;
   }
   return true;
-}
-
-static bool halted(struct zb_grid_sweep *sweep) {
-  if (++sweep->rows_seen % 4096 == 0 && zb_halted(sweep->lattice->halt)) sweep->stopped = true;
-  return sweep->stopped;
 }
 
 static void go_forward(struct zb_grid_sweep *sweep, int depth, const struct zb_grid_way *way,
@@ -267,6 +269,10 @@ void zb_grid_backward(struct zb_grid_sweep *sweep, zb_grid_row *visit) {
 enum zb_sweep zb_grid_lay_out(struct zb_grid_sweep *sweep, size_t numbers) {
   struct zb_grid *grid = sweep->grid;
   const struct zb_chunked_device *device = sweep->device;
+  const size_t most = sweep->lattice->most_states;
+  // Entries take twice what a number does.
+  sweep->most_entries = most > 0 ? most : SIZE_MAX;
+  sweep->most_states = most > 0 ? (int64_t)(most / numbers) : INT64_MAX;
   for (int i = 0; i <= sweep->row; i++) grid->filled[i] = 0;
   grid->levels = sweep->row + 1;
   const size_t arrays = (size_t)zb_device_arrays(device) * (size_t)sweep->m;
@@ -277,8 +283,9 @@ enum zb_sweep zb_grid_lay_out(struct zb_grid_sweep *sweep, size_t numbers) {
   grid->filled[0] = 1;
   const struct prefix nothing = {.late = sweep->horizon};
   lay_out(sweep, 0, 0, &nothing);
-  const size_t most = sweep->lattice->most_states, states = (size_t)sweep->states;
-  if (sweep->memory || (most > 0 && states > most / numbers)) return ZB_SWEEP_MEMORY;
+  const size_t states = (size_t)sweep->states;
+  if (sweep->stopped) return ZB_SWEEP_STOPPED;
+  if (sweep->memory) return ZB_SWEEP_MEMORY;
   if (!reserve(&grid->table, &grid->table_capacity, numbers * states)) return ZB_SWEEP_MEMORY;
   sweep->lattice->work += (int64_t)states;
   sweep->out = grid->out;

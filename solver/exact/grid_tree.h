@@ -35,8 +35,9 @@ struct zb_grid_sweep {
   struct zb_grid_step step[ZB_MOST_STEPS];
   int steps;
   int64_t least_time[ZB_MOST_CLASSES]; // of an op of the class
-  int64_t states;
-  int n[ZB_MOST_CLASSES]; // counts of the row being visited, but for its own class
+  int64_t states, most_states;         // laid out so far, and at most
+  size_t entries, most_entries;        // of all levels together
+  int n[ZB_MOST_CLASSES];              // counts of the row being visited, but for its own class
   int64_t rows_seen;
   bool stopped, memory;
   const int64_t *early_end[ZB_MOST_CLASSES], *late_start[ZB_MOST_CLASSES]; // [m] of F and B; NULL for W
@@ -57,7 +58,7 @@ void zb_grid_start(struct zb_grid_sweep *sweep, struct zb_lattice *lattice, cons
                    int d, int row, int64_t horizon, const int64_t *windows);
 void zb_grid_add_step(struct zb_grid_sweep *sweep, int chunk, int first, int second, int64_t time);
 
-// The tree, and a table of `numbers` for each state. KEPT or MEMORY.
+// The tree, and a table of `numbers` for each state. KEPT, STOPPED or MEMORY.
 enum zb_sweep zb_grid_lay_out(struct zb_grid_sweep *sweep, size_t numbers);
 
 // In topological order with way->other the rows one op before, or in reverse with those one op after.

@@ -96,7 +96,8 @@ static const size_t counted_states = (size_t)1 << 19;
 // Whether the states of some device are more than that even under the best cost known.
 static enum zb_status choose_relaxation(const struct zb_problem *problem, struct zb_chain *chain,
                                         const struct zb_schedule *incumbent, struct zb_error *error) {
-  struct zb_lattice lattice = {.most_states = counted_states};
+  const struct zb_halt halt = {.deadline = &problem->deadline};
+  struct zb_lattice lattice = {.most_states = counted_states, .halt = &halt};
   struct zb_state state = {0};
   struct zb_timer timer = {0};
   struct zb_orders orders = {0};

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "solver/exact/grid.h"
 #include "solver/exact/proof_check.h"
 #include "solver/exact/root.h"
 #include "solver/exact/window_engine.h"
@@ -187,11 +188,44 @@ static void test_threads_and_many_stages(void **state) {
   zb_profile_free(profile);
 }
 
+// The states of a device with four stages fill any table: laying them out ends with the deadline, and where
+// the memory does.
+static void test_large_devices(void **state) {
+  (void)state;
+  enum { MOST = 1 << 20 };
+  struct zb_profile *profile = NULL;
+  struct zb_chain *chain = NULL;
+  assert_int_equal(zb_profile_create(4, 4, 64, ZB_LOOP, &profile, NULL), ZB_OK);
+  for (int s = 0; s < profile->stages; s++) profile->f_ns[s] = profile->b_ns[s] = profile->w_ns[s] = 10 + s;
+  assert_int_equal(zb_profile_finish(profile, NULL), ZB_OK);
+  assert_int_equal(zb_chain_create(profile, 0, &chain, NULL), ZB_OK);
+  for (int fluid = 0; fluid < 2; fluid++) {
+    const struct zb_deadline passed = {0, 1};
+    const struct zb_halt halt = {.deadline = &passed};
+    struct zb_lattice lattice = {.most_states = MOST};
+    struct zb_state large;
+    chain->chunked->fluid = fluid == 1;
+    assert_int_equal(zb_state_open(chain, ZB_SPAN, &lattice, &large, NULL), ZB_OK);
+    zb_state_reset(&large, 2 * zb_chain_ticks(chain, zb_bound_closed_form(profile, ZB_SPAN)));
+    assert_int_equal(zb_state_sweep(&large, 0), ZB_SWEEP_MEMORY);
+    size_t entries = 0;
+    for (int i = 0; i < lattice.grid->levels; i++) entries += lattice.grid->filled[i];
+    assert_true(entries > 0 && entries <= MOST);
+    lattice.halt = &halt;
+    assert_int_equal(zb_state_sweep(&large, 0), ZB_SWEEP_STOPPED);
+    zb_state_close(&large);
+    zb_lattice_free(&lattice);
+  }
+  zb_chain_free(chain);
+  zb_profile_free(profile);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_equals_brute_force),
       cmocka_unit_test(test_known_bounds),
       cmocka_unit_test(test_threads_and_many_stages),
+      cmocka_unit_test(test_large_devices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
