@@ -36,8 +36,10 @@ enum zb_sweep zb_root_bound(struct zb_state *state, struct zb_state *spare, stru
   struct known known = {state, spare, false};
   const bool reached = high != INT64_MAX;
   *bound = 0;
-  // A good heuristic is often optimal: then one refutation is all it takes.
-  int64_t kept = high, target = reached ? high - 1 : hint, step = zb_max(1, hint / 1024);
+  // A good heuristic is often optimal: then one refutation is all it takes. But large tables are the smaller
+  // the lower the target is, and above a wide gap none may ever be swept: there targets come from below.
+  const bool wide = state->chain->chunked && state->chain->chunked->fluid && high - hint > high / 64;
+  int64_t kept = high, target = reached && !wide ? high - 1 : hint, step = zb_max(1, hint / 1024);
   while (*bound < kept) {
     const enum zb_sweep swept = try_target(&known, target);
     if (swept == ZB_SWEEP_KEPT) {
@@ -46,7 +48,7 @@ enum zb_sweep zb_root_bound(struct zb_state *state, struct zb_state *spare, stru
       target = kept == hint ? hint - 1 : hint > *bound && hint < kept ? hint : *bound + (kept - *bound) / 2;
     } else if (swept == ZB_SWEEP_REFUTED) {
       *bound = target + 1;
-      target = *bound + (kept - *bound) / 2;
+      target = wide && !known.any ? kept - 1 : *bound + (kept - *bound) / 2;
       if (step < kept - *bound) {
         target = zb_min(target, *bound + step);
         step *= 2;

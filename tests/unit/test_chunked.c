@@ -32,7 +32,8 @@ static struct zb_result solve(const struct zb_profile *profile, enum zb_objectiv
   return result;
 }
 
-// The least target that propagation does not refute, in ns; W counted, or poured.
+// The least target that propagation does not refute, in ns; W counted, or poured. The way there, which a
+// known cost changes, does not matter.
 static int64_t root_bound(const struct zb_profile *profile, enum zb_objective objective, bool fluid) {
   struct zb_chain *chain = NULL;
   struct zb_lattice lattice = {0};
@@ -46,6 +47,13 @@ static int64_t root_bound(const struct zb_profile *profile, enum zb_objective ob
   int64_t bound = 0;
   const int64_t hint = zb_chain_ticks(chain, zb_bound_closed_form(profile, objective));
   assert_int_equal(zb_root_bound(&state[0], &state[1], &state[2], hint, INT64_MAX, &bound), ZB_SWEEP_KEPT);
+  int64_t again = 0;
+  const int64_t costs[] = {bound, bound + 1, bound + bound / 8, 2 * bound + 1};
+  for (size_t i = 0; i < sizeof costs / sizeof *costs; i++, again = 0) {
+    const enum zb_sweep swept = zb_root_bound(&state[0], &state[1], &state[2], hint, costs[i], &again);
+    assert_int_equal(swept, ZB_SWEEP_KEPT);
+    expect_equal(again, bound, "bound below a known cost");
+  }
   bound *= chain->tick_ns;
   for (int i = 0; i < 3; i++) zb_state_close(&state[i]);
   zb_lattice_free(&lattice);
