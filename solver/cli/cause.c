@@ -4,9 +4,11 @@
 // An explanation that was only reasoned would be a guess: with memory tight, stages uneven and communication
 // slow, all three look guilty. So each is taken away alone, and the heuristics (milliseconds, the same ones
 // with and without it) say what that is worth:
-//   stage          every device gets the mean time of all of them, so that no one is slowest; total work is
-//   kept memory         no limit communication  messages take no time microbatches   twice as many, cost for
-//   half of them: the fill and drain of the pipe are paid once for all
+// - stage: every device gets the mean time of all of them, so that no one is slowest; total work is kept
+// - memory: no limit
+// - communication: messages take no time
+// - microbatches: twice as many, and half of that cost: fill and drain of the pipe are paid once for both
+//
 // The savings do not add up, and need not: a profile can be held by two things at once, and then neither
 // alone helps.
 #include <limits.h>
@@ -60,15 +62,14 @@ static bool remove_cause(enum zb_cause_kind kind, struct zb_profile *profile) {
   return false;
 }
 
-// Without a deadline: half the heuristics on one side of a comparison would make it a lie. They take
-// milliseconds; whoever calls asks for the time before.
+// Half the heuristics on one side of a comparison would make it a lie: a cost that the deadline may have cut
+// is not used.
 static enum zb_status heuristic_cost(const struct zb_problem *shared, const struct zb_profile *profile,
                                      int64_t *cost_ns, struct zb_error *error) {
   struct zb_problem problem = *shared;
   struct zb_result result;
   problem.profile = profile;
   problem.progress = NULL;
-  problem.deadline.end_ns = INT64_MAX;
   enum zb_status status = zb_auto_heuristics(&problem, NULL, &result, error);
   if (status != ZB_OK) return status;
   *cost_ns = result.cost_ns;
@@ -89,7 +90,7 @@ static enum zb_status try_cause(const struct zb_problem *problem, const struct z
     if (status == ZB_OK) status = heuristic_cost(problem, without, &cause->cost_ns, &why);
     if (cause->kind == ZB_CAUSE_MICROBATCHES) cause->cost_ns = (cause->cost_ns + 1) / 2;
   }
-  cause->known = status == ZB_OK && !zb_stop_requested();
+  cause->known = status == ZB_OK && !zb_deadline_passed(&problem->deadline);
   double saving = cause->known ? zb_ratio(base_cost_ns, cause->cost_ns) : 0.0;
   cause->saving = saving > 0 ? saving : 0.0;
   zb_profile_free(without);
