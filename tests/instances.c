@@ -38,8 +38,15 @@ static int64_t time_up_to(struct generate_random *random, int64_t most, int64_t 
 
 struct zb_profile *instance_profile(struct generate_random *random, enum zb_placement placement, int devices,
                                     int microbatches) {
+  return instance_profile_of(random, placement, 3, devices, microbatches);
+}
+
+struct zb_profile *instance_profile_of(struct generate_random *random, enum zb_placement placement,
+                                       int most_chunks, int devices, int microbatches) {
   int p = (int)generate_between(random, 1, devices), m = (int)generate_between(random, 1, microbatches);
-  int chunks = placement == ZB_CHAIN ? 1 : placement == ZB_V ? 2 : (int)generate_between(random, 1, 3);
+  int chunks = placement == ZB_CHAIN ? 1
+               : placement == ZB_V   ? 2
+                                     : (int)generate_between(random, 1, most_chunks);
   struct zb_profile *to = NULL;
   if (zb_profile_create(p, chunks, m, placement, &to, NULL) != ZB_OK) return NULL;
   if (placement == ZB_LIST) // shuffle what create filled in

@@ -19,6 +19,10 @@ struct zb_profile *instance_from_generated(const struct generated_profile *gener
 struct zb_profile *instance_profile(struct generate_random *random, enum zb_placement placement, int devices,
                                     int microbatches);
 
+// The same with 1 to `most_chunks` stages a device in a list or a loop.
+struct zb_profile *instance_profile_of(struct generate_random *random, enum zb_placement placement,
+                                       int most_chunks, int devices, int microbatches);
+
 // An order that finishes, drawn op by op from all that could run next. It does not look at memory.
 struct zb_schedule *instance_order(const struct zb_profile *profile, enum instance_backward backward,
                                    struct generate_random *random);

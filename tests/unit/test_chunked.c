@@ -87,7 +87,7 @@ static void test_equals_brute_force(void **state) {
   int compared = 0, above_closed_form = 0, poured = 0, several[7][5] = {{0}};
   for (int i = 0; compared < 300; i++) {
     struct zb_profile *profile =
-        instance_profile(&random, placements[i % 4], i % 3 == 0 ? 6 : 3, i % 3 == 0 ? 1 : 3);
+        instance_profile_of(&random, placements[i % 4], 4, i % 3 == 0 ? 6 : 3, i % 3 == 0 ? 1 : 3);
     assert_non_null(profile);
     const enum zb_objective objective = (enum zb_objective)(i % ZB_OBJECTIVE_COUNT);
     struct brute brute;
@@ -120,7 +120,8 @@ static void test_equals_brute_force(void **state) {
     zb_profile_free(profile);
   }
   assert_true(above_closed_form > 50 && poured > 20);
-  assert_true(several[2][2] > 0 && several[3][2] > 0 && several[2][3] > 0 && several[5][1] > 0);
+  assert_true(several[2][2] > 0 && several[3][2] > 0 && several[2][3] > 0 && several[2][4] > 0 &&
+              several[5][1] > 0);
 }
 
 // f/b/w 3/4/2 a chunk on a V, comm 0, memory 1/0/-1.
