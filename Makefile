@@ -11,6 +11,7 @@ PREFIX ?= /usr/local
 GLPK   ?= auto
 ZLIB   ?= auto
 BLAS   ?= auto
+MPI    ?= auto
 CMOCKA ?= auto
 WERROR ?= 0
 FUZZ_SECONDS ?= 60
@@ -22,7 +23,7 @@ SAN    =
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
-export CC CPPFLAGS CFLAGS LDFLAGS BUILD GLPK ZLIB BLAS CMOCKA
+export CC CPPFLAGS CFLAGS LDFLAGS BUILD GLPK ZLIB BLAS MPI CMOCKA
 
 # These targets build nothing themselves: they must work before there is anything to link, and demo and test
 # first fetch what is missing. So the parts are looked for only by the make that builds.
@@ -30,7 +31,7 @@ OUTER = help demo test check-long asan tsan fuzz bench golden test-torch fmt fmt
 ifneq ($(filter-out $(OUTER),$(or $(MAKECMDGOALS),all)),)
 
 $(shell CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' \
-  GLPK='$(GLPK)' ZLIB='$(ZLIB)' BLAS='$(BLAS)' CMOCKA='$(CMOCKA)' .ci/parts write '$(BUILD)/parts.mk')
+  GLPK='$(GLPK)' ZLIB='$(ZLIB)' BLAS='$(BLAS)' MPI='$(MPI)' CMOCKA='$(CMOCKA)' .ci/parts write '$(BUILD)/parts.mk')
 ifneq ($(.SHELLSTATUS),0)
 $(error a part that was asked for does not link)
 endif
@@ -41,7 +42,8 @@ endif
 
 ABSENT := $(if $(filter yes,$(PART_GLPK)),ilp/glpk_stub.c,ilp/glpk_solve.c) \
           $(if $(filter yes,$(PART_ZLIB)),solver/io/gzip_stub.c,solver/io/gzip_zlib.c) \
-          $(if $(filter yes,$(PART_BLAS)),runtime/gemm_plain.c,runtime/gemm_blas.c)
+          $(if $(filter yes,$(PART_BLAS)),runtime/gemm_plain.c,runtime/gemm_blas.c) \
+          $(if $(filter yes,$(PART_MPI)),runtime/transport_mpi_stub.c,runtime/transport_mpi.c)
 LIB_SRC := $(filter-out solver/cli/main.c $(ABSENT), \
              $(wildcard $(addsuffix /*.c,solver/model solver/exact solver/program solver/io solver/cli heuristic ilp)))
 PAGES        := $(foreach file,report.html report.css report.js,$(BUILD)/gen/$(file).o)
@@ -85,7 +87,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-19s %s\n", $$1, $$2}'
 	@echo 'variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 (whole commands), WERROR=1, DEPS=0 (install no packages),'
 	@echo '           CHROMIUM=1 (install a browser for the tests),'
-	@echo '           GLPK|ZLIB|BLAS|CMOCKA=auto|1|0 (take it if it links, insist, leave it out)'
+	@echo '           GLPK|ZLIB|BLAS|MPI|CMOCKA=auto|1|0 (take it if it links, insist, leave it out)'
 
 all: $(PROGRAMS) ## build the programs (default): build/zbsolve, build/zbcheck, build/zbreplay
 
@@ -181,6 +183,8 @@ $(call object,$(wildcard solver/exact/*.c)): OPTIMIZE = $(if $(filter -O2,$(CFLA
 # Rows of numbers likewise; and a product and a sum are two roundings on every processor.
 $(call object,$(RUN_SRC)) $(call double,$(RUN_SRC)): OPTIMIZE = -ffp-contract=off -fno-math-errno $(if $(filter -O2,$(CFLAGS)),-O3)
 
+$(call object,runtime/transport_mpi.c) $(call double,runtime/transport_mpi.c): DEFINES = $(FLAGS_MPI)
+
 $(call object,solver/cli/main.c): DEFINES = -DZB_PARTS='"$(PARTS)"'
 $(call object,solver/cli/main.c): $(BUILD)/parts.mk
 
@@ -216,13 +220,13 @@ $(BUILD)/zbcheck: $(call object,$(CHECK_SRC)) $(BUILD)/members
 	$(link)
 
 $(BUILD)/zbreplay: $(call object,runtime/zbreplay.c) $(BUILD)/libzbrun.a $(BUILD)/libzb.a
-	$(link) $(LIBS_BLAS) $(LIBS)
+	$(link) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS)
 
 $(BUILD)/tests/test_gradient: $(call double,tests/unit/test_gradient.c) $(BUILD)/libzbrun64.a $(BUILD)/libzb.a
-	$(link) $(LIBS_CMOCKA) $(LIBS_BLAS) $(LIBS)
+	$(link) $(LIBS_CMOCKA) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS)
 
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libzbtest.a $(BUILD)/libzbrun.a $(BUILD)/libzb.a
-	$(link) $(LIBS_CMOCKA) $(LIBS_BLAS) $(LIBS)
+	$(link) $(LIBS_CMOCKA) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS)
 
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BUILD)/libzbtest.a $(BUILD)/libzb.a
 	$(link) $(LIBS)

@@ -180,8 +180,13 @@ static enum zb_status time_transfer(const struct zb_transport *transport, size_t
   void *shared = NULL;
   int first, count;
   int64_t took_ns[TRANSFERS];
-  enum zb_status status = transport->join(2, &shared, &first, &count, error);
-  if (status != ZB_OK) return status;
+  enum zb_status status = transport->start(&shared, error);
+  if (status == ZB_OK)
+    status = transport->join(shared, 2, 0, zb_clock_ns() + patience_ns, &first, &count, error);
+  if (status != ZB_OK) {
+    transport->leave(shared);
+    return status;
+  }
   struct peer peer[2];
   for (int d = 0; d < 2; d++)
     peer[d] = (struct peer){

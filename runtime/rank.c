@@ -25,11 +25,6 @@ void *zb_rank_state(const struct zb_rank *rank) { return rank->state; }
 
 bool zb_rank_keeps_gradient(const struct zb_rank *rank) { return rank->setup.weights_before_verdict; }
 
-bool zb_rank_losses(const struct zb_rank *rank, double *loss) {
-  if (rank->has_loss) memcpy(loss, rank->loss, (size_t)rank->replay->training->steps * sizeof *loss);
-  return rank->has_loss;
-}
-
 static enum zb_status note_event(struct zb_rank *rank, int32_t instruction, struct zb_interval when,
                                  enum zb_note note, struct zb_error *error) {
   rank->log.notes[note]++;
@@ -50,20 +45,25 @@ static enum zb_status note_event(struct zb_rank *rank, int32_t instruction, stru
 static enum zb_status wait_ticket(struct zb_rank *rank, struct zb_ticket *ticket, int32_t instruction,
                                   int64_t posted_ns, struct zb_error *error) {
   if (!ticket->posted) return ZB_OK;
+  // The message that does not come is what this device is at, whichever instruction needs it.
+  struct zb_progress *progress = rank->progress;
+  progress->awaited = *zb_rank_instruction(rank, instruction);
+  progress->bytes = zb_instruction_acts(progress->awaited.kind) == ZB_ACTS_LINE
+                        ? (size_t)rank->units * sizeof(double)
+                        : rank->message_bytes;
+  progress->waits = true;
   void *event = NULL;
   enum zb_status status = rank->replay->transport->wait(
       rank->endpoint, ticket, zb_clock_ns() + rank->replay->timeout_ns, &event, error);
   if (status != ZB_OK) {
-    // The message that does not come is what this device is at, whichever instruction needs it.
-    char text[ZB_INSTRUCTION_TEXT], why[sizeof error->text];
-    const struct zb_instruction *i = zb_rank_instruction(rank, instruction);
-    size_t bytes = zb_instruction_acts(i->kind) == ZB_ACTS_LINE ? (size_t)rank->units * sizeof(double)
-                                                                : rank->message_bytes;
-    zb_instruction_print(*i, text);
-    snprintf(why, sizeof why, "%s", error->text);
-    return zb_fail(error, status, "waiting for %s %s device %d, %zu bytes: %.200s", text,
-                   zb_instruction_is_send(i->kind) ? "to" : "from", (int)i->peer, bytes, why);
+    struct zb_text text = {0};
+    zb_progress_print_wait(progress, &text);
+    zb_text_print(&text, ": %.200s", error->text);
+    zb_fail(error, status, "%s", text.data ? text.data : error->text);
+    zb_text_free(&text);
+    return status;
   }
+  progress->waits = false;
   struct zb_interval when = {posted_ns, zb_clock_ns()};
   status = note_event(rank, instruction, when, ZB_NOTE_NONE, error);
   if (status == ZB_OK && event) status = rank->replay->compute->await(rank->state, event, error);
@@ -259,6 +259,7 @@ static enum zb_status do_instruction(struct zb_rank *rank, int32_t position, boo
   enum zb_note note = ZB_NOTE_NONE;
   enum zb_status status = ZB_OK;
   struct zb_interval when = {zb_clock_ns(), 0};
+  rank->progress->at = *i;
   switch (zb_instruction_acts(i->kind)) {
   case ZB_ACTS_OP:
     status = do_op(rank, position, error);
@@ -278,7 +279,8 @@ static enum zb_status do_instruction(struct zb_rank *rank, int32_t position, boo
     break;
   }
   if (status != ZB_OK) return status;
-  rank->last_done = position;
+  rank->progress->last = *i;
+  rank->progress->finished = true;
   rank->log.instructions++;
   return ZB_OK;
 }
@@ -310,6 +312,7 @@ static enum zb_status run_step(struct zb_rank *rank, struct zb_error *error) {
   const struct zb_replay *replay = rank->replay;
   const struct zb_training *training = replay->training;
   bool validates = rank->pending, again = false;
+  rank->progress->step = rank->step;
   enum zb_status status = replay->compute->begin(rank->state, rank->step, error);
   for (size_t k = 0; status == ZB_OK && k < rank->count; k++) {
     int32_t position = (int32_t)(rank->first + k);
@@ -329,10 +332,8 @@ static enum zb_status run_step(struct zb_rank *rank, struct zb_error *error) {
   if (status == ZB_OK) status = account(rank, error);
   if (status != ZB_OK) return status;
   rank->log.step[rank->step].end_ns = zb_clock_ns();
-  if (replay->compute->loss(rank->state, rank->microbatch_loss)) {
-    rank->has_loss = true;
-    rank->loss[rank->step] = zb_training_loss(training, rank->microbatch_loss);
-  }
+  if (rank->log.loss && replay->compute->loss(rank->state, rank->microbatch_loss))
+    rank->log.loss[rank->step] = zb_training_loss(training, rank->microbatch_loss);
   return ZB_OK;
 }
 
@@ -358,12 +359,14 @@ enum zb_status zb_rank_run(struct zb_rank *rank, struct zb_error *error) {
   if (status == ZB_OK) status = settle(rank, error);
   if (status == ZB_OK) {
     rank->log.memory = rank->replay->compute->memory(rank->state);
+    rank->progress->through = true;
     return ZB_OK;
   }
   rank->replay->transport->abandon(rank->shared);
-  char last[ZB_INSTRUCTION_TEXT] = "nothing", why[sizeof error->text];
-  if (rank->last_done >= 0) zb_instruction_print(*zb_rank_instruction(rank, rank->last_done), last);
-  snprintf(why, sizeof why, "%s", error->text);
-  return zb_fail(error, status, "device %d, step %" PRId64 ": finished %s, %.300s", rank->device,
-                 rank->step - 1 < 0 ? 0 : rank->step - 1, last, why);
+  struct zb_text text = {0};
+  zb_progress_print(rank->progress, false, &text);
+  zb_text_print(&text, ", %.300s", error->text);
+  zb_fail(error, status, "%s", text.data ? text.data : error->text);
+  zb_text_free(&text);
+  return status;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "runtime/compute.h"
+#include "runtime/progress.h"
 #include "runtime/transport.h"
 #include "solver/model/status.h"
 #include "solver/program/program.h"
@@ -28,6 +29,8 @@ struct zb_replay {
   int64_t warm_up;    // steps that are not measured
   int32_t nan_stage;  // whose gradient gets the NaN of training->nan_step
   bool traces;        // keep every event
+  struct zb_progress
+      *watched; // where the device notes what it is at, for others (one device a process); or NULL
 };
 
 // One instruction, done. Of a message: from posting it until it was waited for.
@@ -76,14 +79,19 @@ struct zb_rank_log {
   int64_t instructions; // done, all steps
   struct zb_memory_use memory;
   int64_t buffer_bytes; // message slots
+  double *loss;         // [steps] where the last stage is, else NULL
 };
+
+void zb_rank_log_free(struct zb_rank_log *log); // the fields, not the struct
 
 struct zb_rank;
 
 // Opens device `device` on what transport.join has shared: allocates everything that the run will need.
 enum zb_status zb_rank_open(const struct zb_replay *replay, void *shared, int device, struct zb_rank **rank,
                             struct zb_error *error);
-// Only when no other rank of the process runs any more: a late message may still be written into its buffers.
+// Ends its part in the transport. Only when no other rank of the process runs any more.
+void zb_rank_part(struct zb_rank *rank); // NULL is nothing
+// After zb_rank_part, and after transport.leave: a late message may still be written into its buffers.
 void zb_rank_close(struct zb_rank *rank); // NULL is nothing
 
 // Runs all steps. Where something fails, all other devices are told (abandon), and the error says what this
@@ -95,8 +103,5 @@ void *zb_rank_state(const struct zb_rank *rank); // the compute backend's
 
 // Whether it keeps the last step's gradient beside the next one's: a W comes before the verdict.
 bool zb_rank_keeps_gradient(const struct zb_rank *rank);
-
-// loss[steps], where the last stage is here (true).
-bool zb_rank_losses(const struct zb_rank *rank, double *loss);
 
 #endif

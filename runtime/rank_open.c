@@ -65,13 +65,16 @@ static enum zb_status open_numbers(struct zb_rank *rank, struct zb_error *error)
   }
   rank->known = calloc((size_t)rank->units, sizeof *rank->known);
   rank->interval = calloc(rank->count + 1, sizeof *rank->interval);
-  rank->loss = calloc(steps + 1, sizeof *rank->loss);
   rank->microbatch_loss = calloc((size_t)training->microbatches, sizeof *rank->microbatch_loss);
   rank->log.step = calloc(steps + 1, sizeof *rank->log.step);
   rank->log.busy_ns = calloc(rank->count + 1, sizeof *rank->log.busy_ns);
   rank->log.longest_ns = calloc(rank->count + 1, sizeof *rank->log.longest_ns);
-  if (!rank->known || !rank->interval || !rank->loss || !rank->microbatch_loss || !rank->log.step ||
-      !rank->log.busy_ns || !rank->log.longest_ns)
+  bool has_loss =
+      rank->replay->compute->trains &&
+      rank->replay->program->profile->device_of[rank->replay->program->profile->stages - 1] == rank->device;
+  if (has_loss) rank->log.loss = calloc(steps + 1, sizeof *rank->log.loss);
+  if (!rank->known || !rank->interval || (has_loss && !rank->log.loss) || !rank->microbatch_loss ||
+      !rank->log.step || !rank->log.busy_ns || !rank->log.longest_ns)
     return zb_fail_memory(error);
   return ZB_OK;
 }
@@ -89,9 +92,10 @@ enum zb_status zb_rank_open(const struct zb_replay *replay, void *shared, int de
       .units = zb_gpt_units(replay->training->gpt),
       .first = program->first[device],
       .count = program->first[device + 1] - program->first[device],
-      .last_done = -1,
       .message_bytes = zb_gpt_message(replay->training->gpt) * sizeof(zb_real),
   };
+  made->progress = replay->watched ? replay->watched : &made->own_progress;
+  *made->progress = (struct zb_progress){.device = device, .step = -1};
   bool validates = program->optimizer == ZB_OPTIMIZER_POST_VALIDATION;
   made->setup = (struct zb_compute_setup){
       .profile = program->profile,
@@ -113,16 +117,30 @@ enum zb_status zb_rank_open(const struct zb_replay *replay, void *shared, int de
   if (status == ZB_OK) status = replay->transport->open(shared, device, &made->endpoint, error);
   if (status == ZB_OK) status = open_slots(made, error);
   if (status == ZB_OK) status = open_numbers(made, error);
-  if (status == ZB_OK)
-    *rank = made;
-  else
+  if (status == ZB_OK) *rank = made;
+  if (status != ZB_OK) {
+    zb_rank_part(made);
     zb_rank_close(made);
+  }
   return status;
+}
+
+void zb_rank_log_free(struct zb_rank_log *log) {
+  free(log->step);
+  free(log->busy_ns);
+  free(log->longest_ns);
+  free(log->event);
+  free(log->loss);
+  *log = (struct zb_rank_log){0};
+}
+
+void zb_rank_part(struct zb_rank *rank) {
+  if (rank && rank->endpoint) rank->replay->transport->close(rank->endpoint);
+  if (rank) rank->endpoint = NULL;
 }
 
 void zb_rank_close(struct zb_rank *rank) {
   if (!rank) return;
-  if (rank->endpoint) rank->replay->transport->close(rank->endpoint);
   for (size_t k = 0; k < rank->slots; k++) rank->replay->compute->release(rank->state, rank->slot[k].buffer);
   for (int k = 0; k < ZB_LINES; k++) free(rank->line[k].partial);
   if (rank->state) rank->replay->compute->close(rank->state);
@@ -130,11 +148,7 @@ void zb_rank_close(struct zb_rank *rank) {
   free(rank->slot);
   free(rank->known);
   free(rank->interval);
-  free(rank->loss);
   free(rank->microbatch_loss);
-  free(rank->log.step);
-  free(rank->log.busy_ns);
-  free(rank->log.longest_ns);
-  free(rank->log.event);
+  zb_rank_log_free(&rank->log);
   free(rank);
 }

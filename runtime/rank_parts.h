@@ -37,16 +37,14 @@ struct zb_rank {
   struct zb_line line[ZB_LINES];
   double *known;                // [units] partials that this device knows of the step
   struct zb_interval *interval; // [count] of the ops
-  double *loss;                 // [steps]
   double *microbatch_loss;      // [microbatches]
-  bool has_loss;
   size_t event_room;
   // The step whose full state is still to come.
   bool pending, stepped;
   int64_t pending_step;
   // What it is at.
   int64_t step;
-  int32_t last_done; // position in the program, -1: nothing yet
+  struct zb_progress own_progress, *progress; // its own, or the watched one
   struct zb_compute_setup setup;
   struct zb_rank_log log;
 };

@@ -7,14 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/gather.h"
+#include "solver/model/deadline.h"
+
 struct zb_rank *zb_crew_rank(const struct zb_crew *crew, int device) {
   int place = device - crew->first_device;
   return place >= 0 && place < crew->devices && crew->rank ? crew->rank[place] : NULL;
 }
 
 void zb_crew_free(struct zb_crew *crew) {
+  for (int k = 0; crew->rank && k < crew->devices; k++) zb_rank_part(crew->rank[k]);
+  if (crew->shared) crew->transport->leave(crew->shared);
   for (int k = 0; crew->rank && k < crew->devices; k++) zb_rank_close(crew->rank[k]);
-  if (crew->shared) crew->replay->transport->leave(crew->shared);
+  for (int d = 0; crew->received && d < crew->replay->program->devices; d++)
+    zb_rank_log_free(&crew->received[d]);
+  free(crew->received);
+  free(crew->log);
   free(crew->rank);
   free(crew->error);
   *crew = (struct zb_crew){0};
@@ -62,22 +70,46 @@ static const struct zb_error *first_reason(const struct zb_crew *crew) {
   return any;
 }
 
-enum zb_status zb_crew_run(const struct zb_replay *replay, struct zb_crew *crew, struct zb_error *error) {
-  *crew = (struct zb_crew){.replay = replay};
-  enum zb_status status = replay->transport->join(replay->program->devices, &crew->shared,
-                                                  &crew->first_device, &crew->devices, error);
-  if (status != ZB_OK) return status;
+enum zb_status zb_crew_start(const struct zb_transport *transport, struct zb_crew *crew,
+                             struct zb_error *error) {
+  *crew = (struct zb_crew){.transport = transport};
+  return transport->start(&crew->shared, error);
+}
+
+enum zb_status zb_crew_agree(const struct zb_crew *crew, enum zb_status mine, int64_t timeout_ns,
+                             struct zb_error *error) {
+  return crew->transport->agree(crew->shared, mine, zb_clock_ns() + timeout_ns, error);
+}
+
+enum zb_status zb_crew_join(struct zb_crew *crew, const struct zb_replay *replay, uint64_t digest,
+                            struct zb_error *error) {
+  crew->replay = replay;
+  return crew->transport->join(crew->shared, replay->program->devices, digest,
+                               zb_clock_ns() + replay->timeout_ns, &crew->first_device, &crew->devices,
+                               error);
+}
+
+enum zb_status zb_crew_work(struct zb_crew *crew, struct zb_error *error) {
+  const struct zb_replay *replay = crew->replay;
+  enum zb_status status = ZB_OK;
   crew->rank = calloc((size_t)crew->devices, sizeof(struct zb_rank *));
   crew->error = calloc((size_t)crew->devices, sizeof *crew->error);
-  if (!crew->rank || !crew->error) return zb_fail_memory(error);
+  if (!crew->rank || !crew->error) status = zb_fail_memory(error);
   for (int k = 0; status == ZB_OK && k < crew->devices; k++)
     status = zb_rank_open(replay, crew->shared, crew->first_device + k, &crew->rank[k], error);
+  status = zb_crew_agree(crew, status, replay->timeout_ns, error);
   if (status == ZB_OK) status = run_all(crew, error);
   if (status != ZB_OK) return status;
   const struct zb_error *reason = first_reason(crew);
-  if (!reason) return ZB_OK;
-  if (error) *error = *reason;
-  return reason->status;
+  if (reason && error) *error = *reason;
+  if (reason) return reason->status;
+  return zb_crew_gather(crew, error);
+}
+
+enum zb_status zb_crew_run(const struct zb_replay *replay, struct zb_crew *crew, struct zb_error *error) {
+  enum zb_status status = zb_crew_start(replay->transport, crew, error);
+  if (status == ZB_OK) status = zb_crew_join(crew, replay, 0, error);
+  return status == ZB_OK ? zb_crew_work(crew, error) : status;
 }
 
 int64_t zb_replay_peak(const struct zb_program *program, const struct zb_gpt *gpt, const int *first_unit,
@@ -149,19 +181,15 @@ static bool is_near(double got, double wanted, double unit, double tolerance) {
 static enum zb_status verify_losses(const struct zb_crew *crew, const double *wanted, double tolerance,
                                     struct zb_error *error) {
   const struct zb_training *training = crew->replay->training;
-  enum zb_status status = ZB_OK;
-  double *got = calloc((size_t)training->steps, sizeof *got);
-  if (!got) return zb_fail_memory(error);
-  for (int k = 0; status == ZB_OK && k < crew->devices; k++) {
-    if (!zb_rank_losses(crew->rank[k], got)) continue;
-    for (int64_t step = 0; status == ZB_OK && step < training->steps; step++)
+  for (int k = 0; k < crew->devices; k++) {
+    const double *got = zb_rank_log(crew->rank[k])->loss;
+    for (int64_t step = 0; got && step < training->steps; step++)
       if (tolerance > 0 ? !is_near(got[step], wanted[step], 1, tolerance)
                         : memcmp(&got[step], &wanted[step], sizeof *got) != 0)
-        status = zb_fail(error, ZB_WRONG, "step %" PRId64 ": loss %.17g, without a pipeline %.17g", step,
-                         got[step], wanted[step]);
+        return zb_fail(error, ZB_WRONG, "step %" PRId64 ": loss %.17g, without a pipeline %.17g", step,
+                       got[step], wanted[step]);
   }
-  free(got);
-  return status;
+  return ZB_OK;
 }
 
 // The parameters of a stage against those of its units in the whole model.
@@ -209,9 +237,10 @@ enum zb_status zb_crew_verify(const struct zb_crew *crew, double tolerance, stru
   for (int s = 0; status == ZB_OK && s < replay->program->profile->stages; s++)
     status = verify_stage(crew, s, whole, tolerance, error);
   if (status == ZB_OK) status = verify_peaks(crew, error);
+  status = zb_crew_agree(crew, status, replay->timeout_ns, error);
   if (status == ZB_OK) {
     zb_text_print(out, "verified: %" PRId64 " losses, %zu parameters and the peaks of %d devices are ",
-                  training->steps, whole->count, crew->devices);
+                  training->steps, whole->count, replay->program->devices);
     if (tolerance > 0)
       zb_text_print(out, "within %.0e of a run without pipeline\n", tolerance);
     else

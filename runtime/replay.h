@@ -1,4 +1,7 @@
 // replay.h - all devices of this process at once: a thread each, and what they leave behind.
+//
+// Where a launcher started several processes, each has a crew, and all of them make the same calls. What one
+// finds wrong all end with, and only its process has the words (zb_transport.agree).
 #ifndef ZB_REPLAY_H
 #define ZB_REPLAY_H
 
@@ -11,16 +14,36 @@
 
 // The devices of a run that are in this process. Start from a zeroed struct.
 struct zb_crew {
+  const struct zb_transport *transport;
   const struct zb_replay *replay; // borrowed
   void *shared;                   // the transport's
   int first_device, devices;
   struct zb_rank **rank;  // [devices]
   struct zb_error *error; // [devices] ZB_OK where the device finished
+  // [devices of the program] what each left behind; of another process' devices only in the process of device
+  // 0, and NULL elsewhere.
+  const struct zb_rank_log **log;
+  struct zb_rank_log *received; // [devices of the program] what log points to for them
 };
 
-// Joins the transport, opens every device, runs them all, and waits for all of them. Where any device failed
-// the error is that device's own reason, not another's that gave up for it; crew->error has what each one was
-// at. The crew stays readable (zb_rank_log, ..) until zb_crew_free, on success and on failure.
+// The steps of a run. start: once a process, before it reads anything. agree: ends all processes alike; how
+// long the others may take is `timeout_ns`. join: who is where, once all know that all are ready; `digest`
+// stands for all that must be the same. work: opens every device that is here, runs them all, and waits for
+// all of them; device 0's process then has everyone's log. Where any device failed the error is that device's
+// own reason, not another's that gave up for it; crew->error has what each one was at. The crew stays
+// readable until zb_crew_free, on success and on failure.
+enum zb_status zb_crew_start(const struct zb_transport *transport, struct zb_crew *crew,
+                             struct zb_error *error);
+enum zb_status zb_crew_agree(const struct zb_crew *crew, enum zb_status mine, int64_t timeout_ns,
+                             struct zb_error *error);
+enum zb_status zb_crew_join(struct zb_crew *crew, const struct zb_replay *replay, uint64_t digest,
+                            struct zb_error *error);
+enum zb_status zb_crew_work(struct zb_crew *crew, struct zb_error *error);
+
+// Whether this process speaks for all: device 0 is here.
+static inline bool zb_crew_speaks(const struct zb_crew *crew) { return crew->first_device == 0; }
+
+// All of them, for a transport in one process.
 enum zb_status zb_crew_run(const struct zb_replay *replay, struct zb_crew *crew, struct zb_error *error);
 void zb_crew_free(struct zb_crew *crew); // the fields, not the struct
 
@@ -45,7 +68,8 @@ enum zb_status zb_schedule_sort(const struct zb_profile *profile, struct zb_sche
 // Trains the same without a pipeline and compares: every loss, every parameter, and each device's peak of
 // what was kept. `tolerance` 0: to the bit; else |difference| <= tolerance * (|value| + unit), the unit of a
 // parameter being the learning rate, about what a step moves it by, and 1 for a loss. WRONG with the first
-// difference. Appends one line that says what was compared.
+// difference. Each process compares what it has; all agree on the outcome. Appends one line that says what
+// was compared.
 enum zb_status zb_crew_verify(const struct zb_crew *crew, double tolerance, struct zb_text *out,
                               struct zb_error *error);
 

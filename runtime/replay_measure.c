@@ -31,9 +31,9 @@ static enum zb_status measure(const struct zb_replay_options *options, const str
                             (int)options->repeats, profile, error);
 }
 
-enum zb_status zb_replay_measure(const struct zb_replay_options *options, struct zb_text *out,
-                                 struct zb_text *notes, struct zb_error *error) {
-  (void)notes;
+enum zb_status zb_replay_measure(const struct zb_replay_options *options, struct zb_text *out, zb_say say,
+                                 struct zb_error *error) {
+  (void)say;
   struct zb_gpt gpt;
   struct zb_corpus corpus = {.seed = 0};
   struct zb_profile *profile = NULL;

@@ -36,7 +36,7 @@ enum {
     "what is trained; without it the smallest, one block a stage")                              \
   X(backend, 0, "backend", "B", CHOICE, "cpu", 0, 0, "cpu|sleep", ZB_ON_BOTH,                   \
     "what computes")                                                                            \
-  X(transport, 0, "transport", "T", CHOICE, "threads", 0, 0, "threads", ZB_ON_RUN,              \
+  X(transport, 0, "transport", "T", CHOICE, "threads", 0, 0, "threads|mpi", ZB_ON_RUN,          \
     "what moves messages")                                                                      \
   X(optimizer, 0, "optimizer", "O", CHOICE, NULL, 0, 0, "barrier|post-validation", ZB_ON_RUN, \
     "how a schedule's steps are made (barrier); a program says it itself")                      \

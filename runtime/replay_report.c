@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "solver/io/json.h"
 
@@ -17,8 +18,8 @@ void zb_replay_report_free(struct zb_replay_report *report) {
 
 static int64_t latest_end(const struct zb_crew *crew, int64_t step) {
   int64_t latest_ns = INT64_MIN;
-  for (int k = 0; k < crew->devices; k++) {
-    int64_t end_ns = zb_rank_log(crew->rank[k])->step[step].end_ns;
+  for (int k = 0; k < crew->replay->program->devices; k++) {
+    int64_t end_ns = crew->log[k]->step[step].end_ns;
     if (end_ns > latest_ns) latest_ns = end_ns;
   }
   return latest_ns;
@@ -26,8 +27,8 @@ static int64_t latest_end(const struct zb_crew *crew, int64_t step) {
 
 static int64_t earliest_start(const struct zb_crew *crew) {
   int64_t earliest_ns = INT64_MAX;
-  for (int k = 0; k < crew->devices; k++) {
-    int64_t start_ns = zb_rank_log(crew->rank[k])->step[0].first_start_ns;
+  for (int k = 0; k < crew->replay->program->devices; k++) {
+    int64_t start_ns = crew->log[k]->step[0].first_start_ns;
     if (start_ns < earliest_ns) earliest_ns = start_ns;
   }
   return earliest_ns;
@@ -35,8 +36,8 @@ static int64_t earliest_start(const struct zb_crew *crew) {
 
 static void add_worst(const struct zb_crew *crew, int k, struct zb_replay_report *report) {
   const struct zb_program *program = crew->replay->program;
-  const struct zb_rank_log *log = zb_rank_log(crew->rank[k]);
-  size_t first = program->first[crew->first_device + k], end = program->first[crew->first_device + k + 1];
+  const struct zb_rank_log *log = crew->log[k];
+  size_t first = program->first[k], end = program->first[k + 1];
   for (size_t at = first; at < end; at++) {
     const struct zb_instruction *i = &program->instructions[at];
     if (zb_instruction_acts(i->kind) != ZB_ACTS_OP) continue;
@@ -56,8 +57,8 @@ static void add_worst(const struct zb_crew *crew, int k, struct zb_replay_report
 // The ops' time of a device in an iteration.
 static struct zb_compared busy_of(const struct zb_crew *crew, int k, int64_t steps) {
   const struct zb_program *program = crew->replay->program;
-  const struct zb_rank_log *log = zb_rank_log(crew->rank[k]);
-  size_t first = program->first[crew->first_device + k], end = program->first[crew->first_device + k + 1];
+  const struct zb_rank_log *log = crew->log[k];
+  size_t first = program->first[k], end = program->first[k + 1];
   struct zb_compared busy = {0};
   for (size_t at = first; at < end; at++) {
     const struct zb_instruction *i = &program->instructions[at];
@@ -76,7 +77,7 @@ enum zb_status zb_replay_report(const struct zb_crew *crew, struct zb_replay_rep
                                 struct zb_error *error) {
   const struct zb_replay *replay = crew->replay;
   const struct zb_program *program = replay->program;
-  size_t devices = (size_t)crew->devices;
+  size_t devices = (size_t)program->devices;
   int64_t steps = replay->training->steps;
   struct zb_replay_report r = {.steps = steps, .steps_measured = steps - replay->warm_up};
   r.worst.kind = ZB_INSTRUCTION_KINDS;
@@ -92,18 +93,16 @@ enum zb_status zb_replay_report(const struct zb_crew *crew, struct zb_replay_rep
       .predicted = program->optimizer == ZB_OPTIMIZER_BARRIER ? program->makespan_ns : program->period_ns,
       .measured = (latest_end(crew, steps - 1) - begin_ns) / r.steps_measured,
   };
-  for (int k = 0; k < crew->devices; k++) {
-    const struct zb_rank_log *log = zb_rank_log(crew->rank[k]);
+  for (int k = 0; k < crew->replay->program->devices; k++) {
+    const struct zb_rank_log *log = crew->log[k];
     struct zb_compared busy = busy_of(crew, k, r.steps_measured);
     r.work_ns.predicted = larger(r.work_ns.predicted, busy.predicted);
     r.work_ns.measured = larger(r.work_ns.measured, busy.measured);
     r.idle_ns[k] = (struct zb_compared){r.iteration_ns.predicted - busy.predicted,
                                         r.iteration_ns.measured - busy.measured};
-    int device = crew->first_device + k;
     r.kept[k] = (struct zb_compared){
-        replay->compute->pretends
-            ? program->peak_bytes[device] - program->profile->static_bytes[device]
-            : zb_replay_peak(program, replay->training->gpt, replay->first_unit, device),
+        replay->compute->pretends ? program->peak_bytes[k] - program->profile->static_bytes[k]
+                                  : zb_replay_peak(program, replay->training->gpt, replay->first_unit, k),
         log->memory.kept_peak_bytes,
     };
     add_worst(crew, k, &r);
@@ -113,7 +112,7 @@ enum zb_status zb_replay_report(const struct zb_crew *crew, struct zb_replay_rep
     r.static_bytes += log->memory.static_bytes;
     r.undo_bytes += log->memory.undo_bytes;
     r.buffer_bytes += log->buffer_bytes;
-    if (r.loss) zb_rank_losses(crew->rank[k], r.loss);
+    if (r.loss && log->loss) memcpy(r.loss, log->loss, (size_t)steps * sizeof *r.loss);
   }
   *report = r;
   return ZB_OK;
@@ -153,9 +152,9 @@ void zb_replay_report_print(const struct zb_crew *crew, const struct zb_replay_r
   zb_text_print(out, "  %-16s %14.2f%% %14.2f%%\n", "bubble",
                 bubble(report->iteration_ns.predicted, report->work_ns.predicted),
                 bubble(report->iteration_ns.measured, report->work_ns.measured));
-  for (int k = 0; k < crew->devices; k++) {
+  for (int k = 0; k < crew->replay->program->devices; k++) {
     char what[32];
-    snprintf(what, sizeof what, "idle, device %d", crew->first_device + k);
+    snprintf(what, sizeof what, "idle, device %d", k);
     print_times(report->idle_ns[k], what, out);
   }
   if (report->worst.kind != ZB_INSTRUCTION_KINDS) {
@@ -164,9 +163,9 @@ void zb_replay_report_print(const struct zb_crew *crew, const struct zb_replay_r
     snprintf(what, sizeof what, "worst op, %s", op);
     print_times(report->worst_ns, what, out);
   }
-  for (int k = 0; k < crew->devices && verbose; k++)
-    zb_text_print(out, "  kept, device %d: at most %" PRId64 " B, predicted %" PRId64 " B\n",
-                  crew->first_device + k, report->kept[k].measured, report->kept[k].predicted);
+  for (int k = 0; k < crew->replay->program->devices && verbose; k++)
+    zb_text_print(out, "  kept, device %d: at most %" PRId64 " B, predicted %" PRId64 " B\n", k,
+                  report->kept[k].measured, report->kept[k].predicted);
   if (verbose)
     zb_text_print(out,
                   "  %" PRId64 " instructions; static %" PRId64 " B, message buffers %" PRId64
@@ -207,14 +206,15 @@ void zb_replay_report_print_json(const struct zb_crew *crew, const struct zb_rep
                 ", \"backend\": \"%s\", \"transport\": \"%s\", \"optimizer\": \"%s\", \"devices\": %d, "
                 "\"microbatches\": %d, \"steps\": %" PRId64 ", \"steps_measured\": %" PRId64 ", ",
                 replay->compute->name, replay->transport->name, zb_optimizer_word(replay->program->optimizer),
-                crew->devices, replay->program->profile->microbatches, report->steps, report->steps_measured);
+                replay->program->devices, replay->program->profile->microbatches, report->steps,
+                report->steps_measured);
   print_pair("iteration_ns", report->iteration_ns, out);
   zb_text_put(out, ", ");
   print_pair("work_ns", report->work_ns, out);
   zb_text_put(out, ", ");
-  print_pairs("idle_ns", report->idle_ns, crew->devices, out);
+  print_pairs("idle_ns", report->idle_ns, replay->program->devices, out);
   zb_text_put(out, ", ");
-  print_pairs("kept_bytes", report->kept, crew->devices, out);
+  print_pairs("kept_bytes", report->kept, replay->program->devices, out);
   zb_text_print(out,
                 ", \"static_bytes\": %" PRId64 ", \"buffer_bytes\": %" PRId64 ", \"undo_bytes\": %" PRId64
                 ", \"instructions\": %" PRId64,

@@ -28,7 +28,8 @@ struct zb_replay_report {
   double *loss;                                   // [steps], NULL: nothing was trained
 };
 
-// Of a crew that has run through. Owned by the caller: zb_replay_report_free.
+// Of a crew that has run through, in the process that speaks (zb_crew_speaks). Owned by the caller:
+// zb_replay_report_free.
 enum zb_status zb_replay_report(const struct zb_crew *crew, struct zb_replay_report *report,
                                 struct zb_error *error);
 void zb_replay_report_free(struct zb_replay_report *report); // the fields, not the struct

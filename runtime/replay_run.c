@@ -8,6 +8,7 @@
 #include "runtime/replay.h"
 #include "runtime/replay_commands.h"
 #include "runtime/replay_report.h"
+#include "runtime/witness.h"
 #include "solver/io/file.h"
 #include "solver/io/program_json.h"
 #include "solver/io/schedule_json.h"
@@ -21,7 +22,9 @@ enum { PROGRAM_BYTES_MOST = 1 << 30 };
 static const double inverse_tolerance = 1e-3;
 
 static const struct zb_compute *const computes[] = {&zb_compute_cpu, &zb_compute_sleep};
-static const struct zb_transport *const transports[] = {&zb_transport_threads};
+static const struct zb_transport *const transports[] = {&zb_transport_threads, &zb_transport_mpi};
+
+static int64_t seconds(double s) { return (int64_t)(s * 1e9); }
 
 // Everything that a run owns.
 struct run {
@@ -141,11 +144,12 @@ enum zb_status zb_replay_expect_memory(int64_t bytes, const struct zb_gpt *gpt, 
                  (double)bytes / (1 << 30), (double)machine / (1 << 30));
 }
 
-// All devices of the threads transport are on this machine.
-static enum zb_status expect_memory(const struct zb_replay *replay, struct zb_error *error) {
+// Of the devices on this machine.
+static enum zb_status expect_memory(const struct zb_crew *crew, struct zb_error *error) {
+  const struct zb_replay *replay = crew->replay;
   int64_t bytes = 0;
   for (int d = 0; d < replay->program->devices && replay->compute->trains; d++)
-    bytes += zb_replay_bytes(replay, d);
+    if (crew->transport->is_near(crew->shared, d)) bytes += zb_replay_bytes(replay, d);
   return zb_replay_expect_memory(bytes, replay->training->gpt, error);
 }
 
@@ -179,19 +183,20 @@ static enum zb_status prepare(const struct zb_replay_options *options, struct ru
       .microbatches = profile->microbatches,
       .steps = options->steps,
   };
+  struct zb_progress *watched = run->replay.watched;
   run->replay = (struct zb_replay){
+      .watched = watched,
       .program = run->program,
       .training = &run->training,
       .first_unit = run->first_unit,
       .compute = compute,
       .transport = transports[options->transport],
       .rollback = (enum zb_rollback)options->rollback,
-      .timeout_ns = (int64_t)(options->timeout_s * 1e9),
+      .timeout_ns = seconds(options->timeout_s),
       .warm_up = options->warm_up < options->steps ? options->warm_up : options->steps - 1,
       .traces = options->trace != NULL,
   };
   if (status == ZB_OK) status = read_injection(options, run, error);
-  if (status == ZB_OK) status = expect_memory(&run->replay, error);
   return status;
 }
 
@@ -204,44 +209,85 @@ static enum zb_status write_trace(const char *path, const struct zb_crew *crew, 
 }
 
 // What each device was at, when one did not finish; what is said already is left out.
-static void print_reasons(const struct zb_crew *crew, const struct zb_error *said, struct zb_text *notes) {
+static void say_reasons(const struct zb_crew *crew, const struct zb_error *said, zb_say say) {
+  struct zb_text text = {0};
   for (int k = 0; crew->error && k < crew->devices; k++)
     if (crew->error[k].status != ZB_OK && strcmp(crew->error[k].text, said->text) != 0)
-      zb_text_print(notes, "zbreplay: %s\n", crew->error[k].text);
+      zb_text_print(&text, "zbreplay: %s\n", crew->error[k].text);
+  if (text.data) say(text.data);
+  zb_text_free(&text);
+}
+
+// Who is where; every process takes part.
+static enum zb_status meet(struct run *run, zb_say say, struct zb_error *error) {
+  struct zb_crew *crew = &run->crew;
+  struct zb_text text = {0};
+  enum zb_status status = zb_crew_join(crew, &run->replay, zb_replay_digest(&run->replay), error);
+  if (status != ZB_OK) return status;
+  status = zb_crew_agree(crew, expect_memory(crew, error), run->replay.timeout_ns, error);
+  if (status != ZB_OK) return status;
+  crew->transport->table(crew->shared, &text);
+  if (text.data && zb_crew_speaks(crew)) say(text.data);
+  zb_text_free(&text);
+  return ZB_OK;
+}
+
+static enum zb_status report(const struct zb_replay_options *options, struct run *run,
+                             const struct zb_text *verified, struct zb_text *out, struct zb_error *error) {
+  enum zb_status status = zb_replay_report(&run->crew, &run->report, error);
+  if (status == ZB_OK && options->trace) status = write_trace(options->trace, &run->crew, error);
+  if (status != ZB_OK) return status;
+  if (options->json) {
+    zb_text_put(out, "{");
+    zb_replay_report_print_json(&run->crew, &run->report, out);
+    zb_text_print(out, ", \"verified\": %s}\n", options->verify ? "true" : "false");
+    return ZB_OK;
+  }
+  if (!options->quiet) zb_replay_report_print(&run->crew, &run->report, options->verbose, out);
+  if (verified->size) zb_text_add(out, verified->data, verified->size);
+  return ZB_OK;
 }
 
 static enum zb_status run_and_report(const struct zb_replay_options *options, struct run *run,
-                                     struct zb_text *out, struct zb_text *notes, struct zb_error *error) {
+                                     struct zb_text *out, zb_say say, struct zb_error *error) {
+  struct zb_crew *crew = &run->crew;
   struct zb_text verified = {0};
-  enum zb_status status = zb_crew_run(&run->replay, &run->crew, error);
-  if (status != ZB_OK) {
-    print_reasons(&run->crew, error, notes);
-    return status;
-  }
   double tolerance =
       run->program->optimizer == ZB_OPTIMIZER_POST_VALIDATION && run->replay.rollback == ZB_ROLLBACK_INVERSE
           ? inverse_tolerance
           : 0;
-  status = zb_replay_report(&run->crew, &run->report, error);
-  if (status == ZB_OK && options->trace) status = write_trace(options->trace, &run->crew, error);
-  if (status == ZB_OK && options->verify) status = zb_crew_verify(&run->crew, tolerance, &verified, error);
-  if (status == ZB_OK && options->json) {
-    zb_text_put(out, "{");
-    zb_replay_report_print_json(&run->crew, &run->report, out);
-    zb_text_print(out, ", \"verified\": %s}\n", options->verify ? "true" : "false");
-  } else if (status == ZB_OK) {
-    if (!options->quiet) zb_replay_report_print(&run->crew, &run->report, options->verbose, out);
-    if (verified.size) zb_text_add(out, verified.data, verified.size);
+  enum zb_status status = meet(run, say, error);
+  if (status == ZB_OK) {
+    status = zb_crew_work(crew, error);
+    if (status != ZB_OK) say_reasons(crew, error, say);
   }
+  if (status == ZB_OK && options->verify) status = zb_crew_verify(crew, tolerance, &verified, error);
+  if (status == ZB_OK && zb_crew_speaks(crew)) status = report(options, run, &verified, out, error);
   zb_text_free(&verified);
   return status;
 }
 
-enum zb_status zb_replay_run(const struct zb_replay_options *options, struct zb_text *out,
-                             struct zb_text *notes, struct zb_error *error) {
+enum zb_status zb_replay_run(const struct zb_replay_options *options, struct zb_text *out, zb_say say,
+                             struct zb_error *error) {
   struct run run = {0};
-  enum zb_status status = prepare(options, &run, error);
-  if (status == ZB_OK) status = run_and_report(options, &run, out, notes, error);
+  const struct zb_transport *transport = transports[options->transport];
+  struct zb_witness *witness = NULL;
+  enum zb_status status = transport->apart ? zb_witness_start(&witness, &run.replay.watched, error) : ZB_OK;
+  if (status == ZB_OK) status = zb_crew_start(transport, &run.crew, error);
+  if (status == ZB_OK) {
+    status = prepare(options, &run, error);
+    status = zb_crew_agree(&run.crew, status, seconds(options->timeout_s), error);
+  }
+  if (status == ZB_OK) status = run_and_report(options, &run, out, say, error);
+  // The others need not wait for these words, and a launcher may cut them off.
+  if (status != ZB_OK && transport->apart && error->text[0]) {
+    struct zb_text text = {0};
+    zb_text_print(&text, "%s: %s\n", error->path[0] ? error->path : "zbreplay", error->text);
+    if (text.data) say(text.data);
+    zb_text_free(&text);
+    error->text[0] = '\0';
+  }
+  zb_witness_dismiss(witness);
   zb_replay_report_free(&run.report);
   zb_crew_free(&run.crew);
   zb_program_free(run.program);

@@ -60,17 +60,16 @@ static void print_counter(int device, int64_t at_ns, int64_t kept, struct zb_tex
 void zb_replay_trace_print(const struct zb_crew *crew, struct zb_text *out) {
   const struct zb_program *program = crew->replay->program;
   int64_t begin_ns = INT64_MAX;
-  for (int k = 0; k < crew->devices; k++) {
-    const struct zb_rank_log *log = zb_rank_log(crew->rank[k]);
+  for (int k = 0; k < program->devices; k++) {
+    const struct zb_rank_log *log = crew->log[k];
     for (size_t e = 0; e < log->events; e++)
       if (log->event[e].when.start_ns < begin_ns) begin_ns = log->event[e].when.start_ns;
   }
   zb_text_put(out, "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n");
-  for (int k = 0; k < crew->devices; k++) {
-    const struct zb_rank_log *log = zb_rank_log(crew->rank[k]);
-    int device = crew->first_device + k;
+  for (int device = 0; device < program->devices; device++) {
+    const struct zb_rank_log *log = crew->log[device];
     int64_t kept = 0;
-    if (k) zb_text_put(out, ",\n");
+    if (device) zb_text_put(out, ",\n");
     print_names(device, out);
     for (size_t e = 0; e < log->events; e++) {
       const struct zb_event *event = &log->event[e];

@@ -1,7 +1,8 @@
 // transport.h - what moves messages between devices, as a table of functions.
 //
 // A transport lives in one process, or in one process a device, or anything between: zb_transport.join says
-// which devices are here. Each of them gets an endpoint, which only its own thread uses. Messages between two
+// which devices are here. Where there are several processes, start, agree and join are called by all of them,
+// in the same order. Each of them gets an endpoint, which only its own thread uses. Messages between two
 // devices, one way, are matched by order: the k-th send is the k-th receive. The label travels along where
 // the transport has room for it and is compared, so that a program whose two ends disagree is found out
 // rather than trained with.
@@ -17,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "solver/io/text.h"
 #include "solver/model/status.h"
 
 // What a message is, named as its sender names it (program.h), and how long it takes to arrive where the
@@ -38,11 +40,29 @@ struct zb_ticket {
 
 struct zb_transport {
   const char *name, *help;
+  bool apart; // a process a device, which a launcher may end
 
-  // Once a process, before anything else: makes what its endpoints share, and says which devices are here (a
-  // range). BAD_INPUT where the launcher started another number of processes than the devices need.
-  enum zb_status (*join)(int devices, void **shared, int *first_device, int *count, struct zb_error *error);
-  void (*leave)(void *shared); // NULL is nothing
+  // Once a process, before anything else: connects what a launcher started.
+  enum zb_status (*start)(void **shared, struct zb_error *error);
+  // Ends it; NULL is nothing. After abandon it gives the others a moment to say their part first, because a
+  // launcher may end them as soon as this process ends.
+  void (*leave)(void *shared);
+
+  // Each process says how it fares and learns how all do: OK, or the status of the first that fares badly.
+  // That one keeps its error; the others' becomes empty, since the words have been said. FAILED where
+  // somebody is not heard of by the deadline.
+  enum zb_status (*agree)(void *shared, enum zb_status mine, int64_t deadline_ns, struct zb_error *error);
+
+  // Says which devices are here (a range). `digest` stands for all that must be the same in every process.
+  // BAD_INPUT where it is not, or where the launcher started another number of processes than the devices
+  // need; only the first process has words for that.
+  enum zb_status (*join)(void *shared, int devices, uint64_t digest, int64_t deadline_ns, int *first_device,
+                         int *count, struct zb_error *error);
+
+  // After join: where each device is, a line each; nothing where all are in this process. And whether a
+  // device is on the machine that this process is on.
+  void (*table)(void *shared, struct zb_text *out);
+  bool (*is_near)(void *shared, int device);
 
   enum zb_status (*open)(void *shared, int device, void **endpoint, struct zb_error *error);
   void (*close)(void *endpoint); // NULL is nothing
@@ -64,5 +84,7 @@ struct zb_transport {
 };
 
 extern const struct zb_transport zb_transport_threads;
+extern const struct zb_transport zb_transport_mpi; // start fails where the build has no MPI
+extern const char *const zb_mpi_name;              // "mpich", ..; "none"
 
 #endif

@@ -69,14 +69,26 @@ static void free_hub(void *shared) {
   free(hub);
 }
 
-static enum zb_status join(int devices, void **shared, int *first_device, int *count,
-                           struct zb_error *error) {
-  size_t n = (size_t)devices;
+static enum zb_status start(void **shared, struct zb_error *error) {
   struct hub *hub = calloc(1, sizeof *hub);
+  if (!hub) return zb_fail_memory(error);
+  *shared = hub;
+  return ZB_OK;
+}
+
+static enum zb_status agree(void *shared, enum zb_status mine, int64_t deadline_ns, struct zb_error *error) {
+  (void)shared, (void)deadline_ns, (void)error;
+  return mine;
+}
+
+static enum zb_status join(void *shared, int devices, uint64_t digest, int64_t deadline_ns, int *first_device,
+                           int *count, struct zb_error *error) {
+  (void)digest, (void)deadline_ns;
+  size_t n = (size_t)devices;
+  struct hub *hub = shared;
   struct device *device = calloc(n, sizeof *device);
   struct lane *lane = calloc(n * n, sizeof *lane);
-  if (!hub || !device || !lane) {
-    free(hub);
+  if (!device || !lane) {
     free(device);
     free(lane);
     return zb_fail_memory(error);
@@ -93,10 +105,16 @@ static enum zb_status join(int devices, void **shared, int *first_device, int *c
   }
   pthread_condattr_destroy(&monotonic);
   for (size_t k = 0; k < n * n; k++) pthread_mutex_init(&lane[k].lock, NULL);
-  *shared = hub;
   *first_device = 0;
   *count = devices;
   return ZB_OK;
+}
+
+static void table(void *shared, struct zb_text *out) { (void)shared, (void)out; }
+
+static bool is_near(void *shared, int device) {
+  (void)shared, (void)device;
+  return true;
 }
 
 static enum zb_status open_endpoint(void *shared, int device, void **endpoint, struct zb_error *error) {
@@ -233,8 +251,12 @@ static void abandon(void *shared) {
 const struct zb_transport zb_transport_threads = {
     .name = "threads",
     .help = "one process, a thread a device",
-    .join = join,
+    .start = start,
     .leave = free_hub,
+    .agree = agree,
+    .join = join,
+    .table = table,
+    .is_near = is_near,
     .open = open_endpoint,
     .close = close_endpoint,
     .send = send_message,

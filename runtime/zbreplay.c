@@ -5,6 +5,7 @@
 #include "runtime/gemm.h"
 #include "runtime/replay_commands.h"
 #include "runtime/replay_options.h"
+#include "runtime/transport.h"
 #include "solver/io/file.h"
 
 #ifndef ZB_VERSION
@@ -12,12 +13,17 @@
 #endif
 
 static enum zb_status (*const commands[ZB_REPLAY_COMMANDS])(const struct zb_replay_options *options,
-                                                            struct zb_text *out, struct zb_text *notes,
+                                                            struct zb_text *out, zb_say say,
                                                             struct zb_error *error) = {
 #define X(NAME, name, operand, help) zb_replay_##name,
     ZB_REPLAY_COMMAND_TABLE(X)
 #undef X
 };
+
+static void say_at_once(const char *lines) {
+  fputs(lines, stderr);
+  fflush(stderr);
+}
 
 static enum zb_status print_help(int count, char **words, struct zb_text *out, struct zb_error *error) {
   if (count == 0) {
@@ -31,10 +37,9 @@ static enum zb_status print_help(int count, char **words, struct zb_text *out, s
   return ZB_OK;
 }
 
-static enum zb_status run(int count, char **words, struct zb_text *out, struct zb_text *notes,
-                          struct zb_error *error) {
+static enum zb_status run(int count, char **words, struct zb_text *out, struct zb_error *error) {
   if (count > 0 && strcmp(words[0], "--version") == 0) {
-    zb_text_print(out, "zbreplay %s (products by %s)\n", ZB_VERSION, zb_gemm_name);
+    zb_text_print(out, "zbreplay %s (products by %s, MPI %s)\n", ZB_VERSION, zb_gemm_name, zb_mpi_name);
     return ZB_OK;
   }
   if (count > 0 &&
@@ -48,7 +53,7 @@ static enum zb_status run(int count, char **words, struct zb_text *out, struct z
     return ZB_OK;
   }
   zb_gemm_prepare();
-  return commands[options.command](&options, out, notes, error);
+  return commands[options.command](&options, out, say_at_once, error);
 }
 
 static void print_error(const struct zb_error *error) {
@@ -59,17 +64,15 @@ static void print_error(const struct zb_error *error) {
 }
 
 int main(int count, char **arguments) {
-  struct zb_text out = {0}, notes = {0};
+  struct zb_text out = {0};
   struct zb_error error = {0}, unwritten = {0};
-  enum zb_status status = run(count > 0 ? count - 1 : 0, arguments + 1, &out, &notes, &error);
+  enum zb_status status = run(count > 0 ? count - 1 : 0, arguments + 1, &out, &error);
   enum zb_status written = out.size || out.failed ? zb_file_write("-", &out, &unwritten) : ZB_OK;
-  if (notes.size) fprintf(stderr, "%s", notes.data);
   if (error.text[0]) print_error(&error);
   if (written != ZB_OK) {
     print_error(&unwritten);
     status = written;
   }
   zb_text_free(&out);
-  zb_text_free(&notes);
   return zb_status_exit_code(status);
 }

@@ -1,5 +1,8 @@
 // What every transport must do, each device as a thread or wherever the transport puts it: order, sizes, many
 // messages under way, and how waits end that no message ends.
+//
+// `test_transport mpi NAME`, started by mpirun with that script's number of processes, plays it over MPI
+// (tests/mpi_test.sh).
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +12,6 @@
 #include "runtime/transport.h"
 #include "solver/model/deadline.h"
 #include "tests/unit/unit.h"
-
-static const struct zb_transport *const transports[] = {&zb_transport_threads};
-enum { TRANSPORTS = sizeof transports / sizeof *transports };
 
 static int64_t after_ms(int64_t ms) { return zb_clock_ns() + ms * 1000000; }
 
@@ -37,24 +37,38 @@ static void *act(void *argument) {
   return NULL;
 }
 
-static void play(const struct zb_transport *transport, int devices, void (*script)(struct actor *actor)) {
+// False where a device failed; its words are on standard error.
+static bool played(const struct zb_transport *transport, int devices, void (*script)(struct actor *actor)) {
   struct actor actors[16];
   pthread_t threads[16];
   void *shared = NULL;
   int first = 0, count = 0;
   struct zb_error error = {0};
-  expect(transport->join(devices, &shared, &first, &count, &error) == ZB_OK, "%s", error.text);
+  bool well = true;
+  if (transport->start(&shared, &error) != ZB_OK ||
+      transport->join(shared, devices, 1, after_ms(20000), &first, &count, &error) != ZB_OK) {
+    fprintf(stderr, "%s\n", error.text);
+    return false;
+  }
   for (int k = 0; k < count; k++) {
     actors[k] = (struct actor){
         .transport = transport, .shared = shared, .device = first + k, .devices = devices, .script = script};
-    assert_int_equal(transport->open(shared, first + k, &actors[k].endpoint, NULL), ZB_OK);
+    well = transport->open(shared, first + k, &actors[k].endpoint, NULL) == ZB_OK && well;
+    well = pthread_create(&threads[k], NULL, act, &actors[k]) == 0 && well;
   }
-  for (int k = 0; k < count; k++) assert_int_equal(pthread_create(&threads[k], NULL, act, &actors[k]), 0);
   for (int k = 0; k < count; k++) pthread_join(threads[k], NULL);
   for (int k = 0; k < count; k++) transport->close(actors[k].endpoint);
   transport->leave(shared);
-  for (int k = 0; k < count; k++)
-    expect(!actors[k].failed[0], "%s, device %d: %s", transport->name, actors[k].device, actors[k].failed);
+  for (int k = 0; k < count; k++) {
+    if (!actors[k].failed[0]) continue;
+    fprintf(stderr, "%s, device %d: %s\n", transport->name, actors[k].device, actors[k].failed);
+    well = false;
+  }
+  return well;
+}
+
+static void play(int devices, void (*script)(struct actor *actor)) {
+  assert_true(played(&zb_transport_threads, devices, script));
 }
 
 // Every device sends to every other, a few hundred messages of random sizes, several under way at once; each
@@ -118,8 +132,7 @@ static void check_order(struct actor *actor) {
 
 static void test_order(void **state) {
   (void)state;
-  for (int t = 0; t < TRANSPORTS; t++)
-    for (int devices = 2; devices <= 5; devices += 3) play(transports[t], devices, check_order);
+  for (int devices = 2; devices <= 5; devices += 3) play(devices, check_order);
 }
 
 // Nobody sends: the wait ends at its deadline, not before and not long after, and can be had again.
@@ -142,7 +155,7 @@ static void check_deadline(struct actor *actor) {
 
 static void test_deadline(void **state) {
   (void)state;
-  for (int t = 0; t < TRANSPORTS; t++) play(transports[t], 2, check_deadline);
+  play(2, check_deadline);
 }
 
 // One gives up: the others stop waiting long before their deadline.
@@ -167,7 +180,7 @@ static void check_abandon(struct actor *actor) {
 
 static void test_abandon(void **state) {
   (void)state;
-  for (int t = 0; t < TRANSPORTS; t++) play(transports[t], 3, check_abandon);
+  play(3, check_abandon);
 }
 
 // The ends disagree about what comes, in label or in size: both are told, and neither takes it for the other.
@@ -190,7 +203,7 @@ static void check_disagreement(struct actor *actor) {
 
 static void test_disagreement(void **state) {
   (void)state;
-  for (int t = 0; t < TRANSPORTS; t++) play(transports[t], 2, check_disagreement);
+  play(2, check_disagreement);
 }
 
 // A pretended delay holds the receiver, for as long as it says, and not the sender.
@@ -212,10 +225,30 @@ static void check_delay(struct actor *actor) {
 
 static void test_delay(void **state) {
   (void)state;
-  for (int t = 0; t < TRANSPORTS; t++) play(transports[t], 2, check_delay);
+  play(2, check_delay);
 }
 
-int main(void) {
+static const struct {
+  const char *name;
+  int devices;
+  void (*script)(struct actor *actor);
+} scripts[] = {
+    {"order", 5, check_order},           {"deadline", 2, check_deadline}, {"abandon", 3, check_abandon},
+    {"disagree", 2, check_disagreement}, {"delay", 2, check_delay},
+};
+
+static int play_mpi(const char *name) {
+  for (size_t k = 0; k < sizeof scripts / sizeof *scripts; k++)
+    if (strcmp(scripts[k].name, name) == 0) {
+      bool well = played(&zb_transport_mpi, scripts[k].devices, scripts[k].script);
+      printf("%s %s\n", name, well ? "passed" : "failed");
+      return !well;
+    }
+  return 2;
+}
+
+int main(int count, char **arguments) {
+  if (count == 3 && strcmp(arguments[1], "mpi") == 0) return play_mpi(arguments[2]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_order),        cmocka_unit_test(test_deadline), cmocka_unit_test(test_abandon),
       cmocka_unit_test(test_disagreement), cmocka_unit_test(test_delay),
