@@ -83,6 +83,12 @@ struct zb_compute {
   bool (*loss)(void *state, double *loss);
   size_t (*parameters)(void *state, int stage);
   enum zb_status (*fetch)(void *state, int stage, zb_real *parameters, struct zb_error *error);
+  // All that the optimizer knows of a stage, values[3 * parameters]: parameters, first and second moments;
+  // and how many steps were made. A backend that does not train has neither.
+  enum zb_status (*store)(void *state, int stage, zb_real *values, int64_t *steps_made,
+                          struct zb_error *error);
+  enum zb_status (*restore)(void *state, int stage, const zb_real *values, int64_t steps_made,
+                            struct zb_error *error);
   struct zb_memory_use (*memory)(void *state);
 };
 

@@ -172,6 +172,28 @@ static enum zb_status fetch(void *state, int stage, zb_real *values, struct zb_e
   return ZB_OK;
 }
 
+static enum zb_status store(void *state, int stage, zb_real *values, int64_t *steps_made,
+                            struct zb_error *error) {
+  (void)error;
+  const struct zb_stage *from = ((struct cpu *)state)->stage[stage];
+  memcpy(values, from->parameters, from->count * sizeof *values);
+  memcpy(values + from->count, from->mean, from->count * sizeof *values);
+  memcpy(values + 2 * from->count, from->square, from->count * sizeof *values);
+  *steps_made = from->steps_made;
+  return ZB_OK;
+}
+
+static enum zb_status restore(void *state, int stage, const zb_real *values, int64_t steps_made,
+                              struct zb_error *error) {
+  (void)error;
+  struct zb_stage *to = ((struct cpu *)state)->stage[stage];
+  memcpy(to->parameters, values, to->count * sizeof *values);
+  memcpy(to->mean, values + to->count, to->count * sizeof *values);
+  memcpy(to->square, values + 2 * to->count, to->count * sizeof *values);
+  to->steps_made = steps_made;
+  return ZB_OK;
+}
+
 static struct zb_memory_use memory(void *state) {
   struct cpu *cpu = state;
   struct zb_memory_use use = {.kept_peak_bytes = cpu->workspace->keep.peak_bytes,
@@ -205,5 +227,7 @@ const struct zb_compute zb_compute_cpu = {
     .loss = loss,
     .parameters = parameters,
     .fetch = fetch,
+    .store = store,
+    .restore = restore,
     .memory = memory,
 };

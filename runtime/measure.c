@@ -184,7 +184,7 @@ static enum zb_status time_transfer(const struct zb_transport *transport, size_t
   if (status == ZB_OK)
     status = transport->join(shared, 2, 0, zb_clock_ns() + patience_ns, &first, &count, error);
   if (status != ZB_OK) {
-    transport->leave(shared);
+    transport->leave(shared, ZB_OK);
     return status;
   }
   struct peer peer[2];
@@ -202,7 +202,7 @@ static enum zb_status time_transfer(const struct zb_transport *transport, size_t
       if (status != ZB_OK && error) *error = peer[d].error;
     }
   }
-  transport->leave(shared);
+  transport->leave(shared, ZB_OK);
   if (status == ZB_OK) *one_way_ns = median(took_ns, TRANSFERS) / 2;
   return status;
 }

@@ -21,6 +21,7 @@ const char *zb_note_word(enum zb_note note) {
 }
 
 const struct zb_rank_log *zb_rank_log(const struct zb_rank *rank) { return &rank->log; }
+const struct zb_progress *zb_rank_progress(const struct zb_rank *rank) { return rank->progress; }
 void *zb_rank_state(const struct zb_rank *rank) { return rank->state; }
 
 bool zb_rank_keeps_gradient(const struct zb_rank *rank) { return rank->setup.weights_before_verdict; }
@@ -337,7 +338,7 @@ static enum zb_status run_step(struct zb_rank *rank, struct zb_error *error) {
   return ZB_OK;
 }
 
-// The full state of the last step, which no step follows.
+// The full state of the last step, which no step follows at once.
 static enum zb_status run_last_verdict(struct zb_rank *rank, struct zb_error *error) {
   bool again = false;
   enum zb_status status = ZB_OK;
@@ -349,12 +350,25 @@ static enum zb_status run_last_verdict(struct zb_rank *rank, struct zb_error *er
   return status;
 }
 
+static bool is_due(const struct zb_rank *rank) {
+  const struct zb_replay *replay = rank->replay;
+  int64_t done = rank->step + 1;
+  return replay->checkpoint && (done == replay->training->steps ||
+                                (replay->checkpoint_every && done % replay->checkpoint_every == 0));
+}
+
 enum zb_status zb_rank_run(struct zb_rank *rank, struct zb_error *error) {
   struct zb_error local;
   if (!error) error = &local;
   enum zb_status status = ZB_OK;
-  for (rank->step = 0; status == ZB_OK && rank->step < rank->replay->training->steps; rank->step++)
+  for (rank->step = rank->replay->first_step; status == ZB_OK && rank->step < rank->replay->training->steps;
+       rank->step++) {
     status = run_step(rank, error);
+    if (status != ZB_OK || !is_due(rank)) continue;
+    status = run_last_verdict(rank, error);
+    if (status == ZB_OK) status = settle(rank, error);
+    if (status == ZB_OK) status = zb_rank_checkpoint(rank, error);
+  }
   if (status == ZB_OK) status = run_last_verdict(rank, error);
   if (status == ZB_OK) status = settle(rank, error);
   if (status == ZB_OK) {

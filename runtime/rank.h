@@ -17,6 +17,8 @@
 #include "solver/model/status.h"
 #include "solver/program/program.h"
 
+struct zb_checkpoint;
+
 // What is run, the same for all devices; borrowed.
 struct zb_replay {
   const struct zb_program *program; // valid (zb_program_check); its optimizer is not ZB_OPTIMIZER_NONE
@@ -25,10 +27,14 @@ struct zb_replay {
   const struct zb_compute *compute;
   const struct zb_transport *transport;
   enum zb_rollback rollback;
-  int64_t timeout_ns; // of each wait
-  int64_t warm_up;    // steps that are not measured
-  int32_t nan_stage;  // whose gradient gets the NaN of training->nan_step
-  bool traces;        // keep every event
+  int64_t timeout_ns;                  // of each wait
+  int64_t warm_up;                     // steps that are not measured
+  int32_t nan_stage;                   // whose gradient gets the NaN of training->nan_step
+  bool traces;                         // keep every event
+  const struct zb_checkpoint *resumed; // what is trained on; NULL: from the start values
+  int64_t first_step;                  // steps done by then
+  const char *checkpoint;              // directory; NULL: none are written
+  int64_t checkpoint_every;            // steps; one is written after the last step in any case
   struct zb_progress
       *watched; // where the device notes what it is at, for others (one device a process); or NULL
 };
@@ -94,11 +100,12 @@ void zb_rank_part(struct zb_rank *rank); // NULL is nothing
 // After zb_rank_part, and after transport.leave: a late message may still be written into its buffers.
 void zb_rank_close(struct zb_rank *rank); // NULL is nothing
 
-// Runs all steps. Where something fails, all other devices are told (abandon), and the error says what this
-// device had finished last and what it was at.
+// Runs all steps from first_step on. Where something fails, all other devices are told (abandon), and the
+// error says what this device had finished last and what it was at.
 enum zb_status zb_rank_run(struct zb_rank *rank, struct zb_error *error);
 
 const struct zb_rank_log *zb_rank_log(const struct zb_rank *rank);
+const struct zb_progress *zb_rank_progress(const struct zb_rank *rank);
 void *zb_rank_state(const struct zb_rank *rank); // the compute backend's
 
 // Whether it keeps the last step's gradient beside the next one's: a W comes before the verdict.

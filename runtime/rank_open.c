@@ -114,6 +114,7 @@ enum zb_status zb_rank_open(const struct zb_replay *replay, void *shared, int de
   }
   enum zb_status status = expect_backward_order(made, error);
   if (status == ZB_OK) status = replay->compute->open(&made->setup, &made->state, error);
+  if (status == ZB_OK) status = zb_rank_resume(made, error);
   if (status == ZB_OK) status = replay->transport->open(shared, device, &made->endpoint, error);
   if (status == ZB_OK) status = open_slots(made, error);
   if (status == ZB_OK) status = open_numbers(made, error);

@@ -53,4 +53,8 @@ static inline const struct zb_instruction *zb_rank_instruction(const struct zb_r
   return &rank->replay->program->instructions[position];
 }
 
+// What is resumed into the backend, and a checkpoint after this step (rank_checkpoint.c).
+enum zb_status zb_rank_resume(struct zb_rank *rank, struct zb_error *error);
+enum zb_status zb_rank_checkpoint(struct zb_rank *rank, struct zb_error *error);
+
 #endif

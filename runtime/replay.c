@@ -15,9 +15,9 @@ struct zb_rank *zb_crew_rank(const struct zb_crew *crew, int device) {
   return place >= 0 && place < crew->devices && crew->rank ? crew->rank[place] : NULL;
 }
 
-void zb_crew_free(struct zb_crew *crew) {
+void zb_crew_end(struct zb_crew *crew, enum zb_status status) {
   for (int k = 0; crew->rank && k < crew->devices; k++) zb_rank_part(crew->rank[k]);
-  if (crew->shared) crew->transport->leave(crew->shared);
+  if (crew->shared) crew->transport->leave(crew->shared, status);
   for (int k = 0; crew->rank && k < crew->devices; k++) zb_rank_close(crew->rank[k]);
   for (int d = 0; crew->received && d < crew->replay->program->devices; d++)
     zb_rank_log_free(&crew->received[d]);
@@ -103,7 +103,15 @@ enum zb_status zb_crew_work(struct zb_crew *crew, struct zb_error *error) {
   const struct zb_error *reason = first_reason(crew);
   if (reason && error) *error = *reason;
   if (reason) return reason->status;
-  return zb_crew_gather(crew, error);
+  status = zb_crew_gather(crew, error);
+  if (status != ZB_OK && error && error->text[0]) {
+    struct zb_text text = {0};
+    zb_progress_print(zb_rank_progress(crew->rank[0]), true, &text);
+    zb_text_print(&text, ": %.300s", error->text);
+    zb_fail(error, status, "%s", text.data ? text.data : error->text);
+    zb_text_free(&text);
+  }
+  return status;
 }
 
 enum zb_status zb_crew_run(const struct zb_replay *replay, struct zb_crew *crew, struct zb_error *error) {
@@ -183,7 +191,7 @@ static enum zb_status verify_losses(const struct zb_crew *crew, const double *wa
   const struct zb_training *training = crew->replay->training;
   for (int k = 0; k < crew->devices; k++) {
     const double *got = zb_rank_log(crew->rank[k])->loss;
-    for (int64_t step = 0; got && step < training->steps; step++)
+    for (int64_t step = crew->replay->first_step; got && step < training->steps; step++)
       if (tolerance > 0 ? !is_near(got[step], wanted[step], 1, tolerance)
                         : memcmp(&got[step], &wanted[step], sizeof *got) != 0)
         return zb_fail(error, ZB_WRONG, "step %" PRId64 ": loss %.17g, without a pipeline %.17g", step,
@@ -240,7 +248,7 @@ enum zb_status zb_crew_verify(const struct zb_crew *crew, double tolerance, stru
   status = zb_crew_agree(crew, status, replay->timeout_ns, error);
   if (status == ZB_OK) {
     zb_text_print(out, "verified: %" PRId64 " losses, %zu parameters and the peaks of %d devices are ",
-                  training->steps, whole->count, replay->program->devices);
+                  training->steps - replay->first_step, whole->count, replay->program->devices);
     if (tolerance > 0)
       zb_text_print(out, "within %.0e of a run without pipeline\n", tolerance);
     else

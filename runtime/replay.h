@@ -45,7 +45,11 @@ static inline bool zb_crew_speaks(const struct zb_crew *crew) { return crew->fir
 
 // All of them, for a transport in one process.
 enum zb_status zb_crew_run(const struct zb_replay *replay, struct zb_crew *crew, struct zb_error *error);
-void zb_crew_free(struct zb_crew *crew); // the fields, not the struct
+
+// Leaves the transport, which may end the process with this status' exit code (zb_transport.leave), and frees
+// the fields, not the struct.
+void zb_crew_end(struct zb_crew *crew, enum zb_status status);
+static inline void zb_crew_free(struct zb_crew *crew) { zb_crew_end(crew, ZB_OK); }
 
 // The rank of a device, NULL where it is not in this process.
 struct zb_rank *zb_crew_rank(const struct zb_crew *crew, int device);

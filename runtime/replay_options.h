@@ -54,6 +54,10 @@ enum {
     "train without a pipeline too: every loss and parameter must be the same")                  \
   X(trace, 0, "trace", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_RUN,                                 \
     "write every instruction's times for Perfetto or chrome://tracing")                         \
+  X(checkpoint, 0, "checkpoint", "DIR", TEXT, NULL, 0, 0, "", ZB_ON_RUN,                        \
+    "go on from DIR/checkpoint where there is one, and leave one after the last step")          \
+  X(checkpoint_every, 0, "checkpoint-every", "N", COUNT, "0", 0, 1000000, "", ZB_ON_RUN,        \
+    "another one after every N steps; 0: none")                                                 \
   X(timeout_s, 0, "timeout", "S", NUMBER, "30", 0, 0, "", ZB_ON_RUN,                            \
     "seconds that any wait may take")                                                           \
   X(output, 'o', "output", "PROFILE", TEXT, NULL, 0, 0, "", ZB_ON_MEASURE,                      \

@@ -25,10 +25,10 @@ static int64_t latest_end(const struct zb_crew *crew, int64_t step) {
   return latest_ns;
 }
 
-static int64_t earliest_start(const struct zb_crew *crew) {
+static int64_t earliest_start(const struct zb_crew *crew, int64_t step) {
   int64_t earliest_ns = INT64_MAX;
   for (int k = 0; k < crew->replay->program->devices; k++) {
-    int64_t start_ns = crew->log[k]->step[0].first_start_ns;
+    int64_t start_ns = crew->log[k]->step[step].first_start_ns;
     if (start_ns < earliest_ns) earliest_ns = start_ns;
   }
   return earliest_ns;
@@ -79,7 +79,8 @@ enum zb_status zb_replay_report(const struct zb_crew *crew, struct zb_replay_rep
   const struct zb_program *program = replay->program;
   size_t devices = (size_t)program->devices;
   int64_t steps = replay->training->steps;
-  struct zb_replay_report r = {.steps = steps, .steps_measured = steps - replay->warm_up};
+  struct zb_replay_report r = {
+      .first_step = replay->first_step, .steps = steps, .steps_measured = steps - replay->warm_up};
   r.worst.kind = ZB_INSTRUCTION_KINDS;
   r.idle_ns = calloc(devices, sizeof *r.idle_ns);
   r.kept = calloc(devices, sizeof *r.kept);
@@ -88,7 +89,8 @@ enum zb_status zb_replay_report(const struct zb_crew *crew, struct zb_replay_rep
     zb_replay_report_free(&r);
     return zb_fail_memory(error);
   }
-  int64_t begin_ns = replay->warm_up ? latest_end(crew, replay->warm_up - 1) : earliest_start(crew);
+  int64_t begin_ns = replay->warm_up > replay->first_step ? latest_end(crew, replay->warm_up - 1)
+                                                          : earliest_start(crew, replay->first_step);
   r.iteration_ns = (struct zb_compared){
       .predicted = program->optimizer == ZB_OPTIMIZER_BARRIER ? program->makespan_ns : program->period_ns,
       .measured = (latest_end(crew, steps - 1) - begin_ns) / r.steps_measured,
@@ -132,11 +134,12 @@ static double bubble(int64_t iteration_ns, int64_t work_ns) {
 static void print_losses(const struct zb_replay_report *report, bool verbose, struct zb_text *out) {
   if (!report->loss) return;
   if (verbose)
-    for (int64_t step = 0; step < report->steps; step++)
+    for (int64_t step = report->first_step; step < report->steps; step++)
       zb_text_print(out, "  step %" PRId64 ": loss %.6f\n", step, report->loss[step]);
   else
-    zb_text_print(out, "  loss %.6f in step 0, %.6f in step %" PRId64 "\n", report->loss[0],
-                  report->loss[report->steps - 1], report->steps - 1);
+    zb_text_print(out, "  loss %.6f in step %" PRId64 ", %.6f in step %" PRId64 "\n",
+                  report->loss[report->first_step], report->first_step, report->loss[report->steps - 1],
+                  report->steps - 1);
 }
 
 void zb_replay_report_print(const struct zb_crew *crew, const struct zb_replay_report *report, bool verbose,
@@ -204,10 +207,11 @@ void zb_replay_report_print_json(const struct zb_crew *crew, const struct zb_rep
   zb_json_print_string(replay->training->gpt->name, out);
   zb_text_print(out,
                 ", \"backend\": \"%s\", \"transport\": \"%s\", \"optimizer\": \"%s\", \"devices\": %d, "
-                "\"microbatches\": %d, \"steps\": %" PRId64 ", \"steps_measured\": %" PRId64 ", ",
+                "\"microbatches\": %d, \"first_step\": %" PRId64 ", \"steps\": %" PRId64
+                ", \"steps_measured\": %" PRId64 ", ",
                 replay->compute->name, replay->transport->name, zb_optimizer_word(replay->program->optimizer),
-                replay->program->devices, replay->program->profile->microbatches, report->steps,
-                report->steps_measured);
+                replay->program->devices, replay->program->profile->microbatches, report->first_step,
+                report->steps, report->steps_measured);
   print_pair("iteration_ns", report->iteration_ns, out);
   zb_text_put(out, ", ");
   print_pair("work_ns", report->work_ns, out);
@@ -226,8 +230,8 @@ void zb_replay_report_print_json(const struct zb_crew *crew, const struct zb_rep
   zb_text_put(out, "}");
   if (report->loss) {
     zb_text_put(out, ", \"loss\": [");
-    for (int64_t step = 0; step < report->steps; step++)
-      zb_text_print(out, "%s%.9g", step ? ", " : "", report->loss[step]);
+    for (int64_t step = report->first_step; step < report->steps; step++)
+      zb_text_print(out, "%s%.9g", step > report->first_step ? ", " : "", report->loss[step]);
     zb_text_put(out, "]");
   }
 }

@@ -14,7 +14,7 @@ struct zb_compared {
 // iterations are from one step's end to the next's, with a barrier the makespan, with post-validation the
 // period; the measured one holds the optimizer's work too.
 struct zb_replay_report {
-  int64_t steps, steps_measured;
+  int64_t first_step, steps, steps_measured; // steps first_step .. steps - 1 were run
   struct zb_compared iteration_ns;
   struct zb_compared work_ns;  // of the busiest device: bubble = (iteration - work) / iteration
   struct zb_compared *idle_ns; // [devices] iteration - ops
@@ -25,7 +25,7 @@ struct zb_replay_report {
   int64_t instructions, repeats; // all steps, all devices
   int64_t notes[ZB_NOTE_COUNT];
   int64_t static_bytes, undo_bytes, buffer_bytes; // all devices
-  double *loss;                                   // [steps], NULL: nothing was trained
+  double *loss;                                   // [steps], from first_step on; NULL: nothing was trained
 };
 
 // Of a crew that has run through, in the process that speaks (zb_crew_speaks). Owned by the caller:

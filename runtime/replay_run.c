@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/checkpoint.h"
 #include "runtime/replay.h"
 #include "runtime/replay_commands.h"
 #include "runtime/replay_report.h"
@@ -36,6 +37,7 @@ struct run {
   struct zb_replay replay;
   struct zb_crew crew;
   struct zb_replay_report report;
+  struct zb_checkpoint *resumed;
 };
 
 static enum zb_status read_data_at(const char *path, const struct zb_replay_options *options,
@@ -153,6 +155,25 @@ static enum zb_status expect_memory(const struct zb_crew *crew, struct zb_error 
   return zb_replay_expect_memory(bytes, replay->training->gpt, error);
 }
 
+static enum zb_status resume(const struct zb_replay_options *options, struct run *run,
+                             struct zb_error *error) {
+  struct zb_replay *replay = &run->replay;
+  if (!replay->compute->trains)
+    return zb_fail(error, ZB_BAD_INPUT, "--checkpoint: --backend %s trains nothing", replay->compute->name);
+  enum zb_status status = zb_checkpoint_read(options->checkpoint, &run->training, &run->resumed, error);
+  replay->checkpoint = options->checkpoint;
+  replay->checkpoint_every = options->checkpoint_every;
+  if (status != ZB_OK || !run->resumed) return status;
+  replay->resumed = run->resumed;
+  replay->first_step = run->resumed->step;
+  if (replay->first_step >= options->steps)
+    return zb_fail(error, ZB_BAD_INPUT, "--steps: %lld, but %s/checkpoint has %lld steps already",
+                   (long long)options->steps, options->checkpoint, (long long)replay->first_step);
+  int64_t left = options->steps - replay->first_step;
+  replay->warm_up = replay->first_step + (options->warm_up < left ? options->warm_up : left - 1);
+  return ZB_OK;
+}
+
 static enum zb_status prepare(const struct zb_replay_options *options, struct run *run,
                               struct zb_error *error) {
   const struct zb_compute *compute = computes[options->backend];
@@ -197,6 +218,7 @@ static enum zb_status prepare(const struct zb_replay_options *options, struct ru
       .traces = options->trace != NULL,
   };
   if (status == ZB_OK) status = read_injection(options, run, error);
+  if (status == ZB_OK && options->checkpoint) status = resume(options, run, error);
   return status;
 }
 
@@ -218,13 +240,26 @@ static void say_reasons(const struct zb_crew *crew, const struct zb_error *said,
   zb_text_free(&text);
 }
 
+// Once: the words are gone afterwards.
+static void say_error(struct zb_error *error, zb_say say) {
+  struct zb_text text = {0};
+  if (!error->text[0]) return;
+  zb_text_print(&text, "%s: %s\n", error->path[0] ? error->path : "zbreplay", error->text);
+  if (text.data) say(text.data);
+  zb_text_free(&text);
+  error->text[0] = '\0';
+}
+
 // Who is where; every process takes part.
 static enum zb_status meet(struct run *run, zb_say say, struct zb_error *error) {
   struct zb_crew *crew = &run->crew;
   struct zb_text text = {0};
   enum zb_status status = zb_crew_join(crew, &run->replay, zb_replay_digest(&run->replay), error);
   if (status != ZB_OK) return status;
-  status = zb_crew_agree(crew, expect_memory(crew, error), run->replay.timeout_ns, error);
+  status = expect_memory(crew, error);
+  if (status == ZB_OK && run->replay.checkpoint && zb_crew_speaks(crew))
+    status = zb_checkpoint_prepare(run->replay.checkpoint, error);
+  status = zb_crew_agree(crew, status, run->replay.timeout_ns, error);
   if (status != ZB_OK) return status;
   crew->transport->table(crew->shared, &text);
   if (text.data && zb_crew_speaks(crew)) say(text.data);
@@ -267,6 +302,19 @@ static enum zb_status run_and_report(const struct zb_replay_options *options, st
   return status;
 }
 
+// Everything is said and written before any process leaves: a launcher may end the others when the first
+// does.
+static enum zb_status end_apart(struct zb_crew *crew, enum zb_status status,
+                                const struct zb_replay_options *options, struct zb_text *out, zb_say say,
+                                struct zb_error *error) {
+  if (status == ZB_OK && out->size) status = zb_file_write("-", out, error);
+  zb_text_clear(out);
+  say_error(error, say);
+  status = zb_crew_agree(crew, status, seconds(options->timeout_s), error);
+  say_error(error, say);
+  return status;
+}
+
 enum zb_status zb_replay_run(const struct zb_replay_options *options, struct zb_text *out, zb_say say,
                              struct zb_error *error) {
   struct run run = {0};
@@ -279,19 +327,13 @@ enum zb_status zb_replay_run(const struct zb_replay_options *options, struct zb_
     status = zb_crew_agree(&run.crew, status, seconds(options->timeout_s), error);
   }
   if (status == ZB_OK) status = run_and_report(options, &run, out, say, error);
-  // The others need not wait for these words, and a launcher may cut them off.
-  if (status != ZB_OK && transport->apart && error->text[0]) {
-    struct zb_text text = {0};
-    zb_text_print(&text, "%s: %s\n", error->path[0] ? error->path : "zbreplay", error->text);
-    if (text.data) say(text.data);
-    zb_text_free(&text);
-    error->text[0] = '\0';
-  }
+  if (transport->apart && run.crew.shared) status = end_apart(&run.crew, status, options, out, say, error);
   zb_witness_dismiss(witness);
   zb_replay_report_free(&run.report);
-  zb_crew_free(&run.crew);
+  zb_crew_end(&run.crew, status);
   zb_program_free(run.program);
   zb_corpus_free(&run.corpus);
+  zb_checkpoint_free(run.resumed);
   free(run.first_unit);
   return status;
 }

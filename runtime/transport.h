@@ -45,8 +45,9 @@ struct zb_transport {
   // Once a process, before anything else: connects what a launcher started.
   enum zb_status (*start)(void **shared, struct zb_error *error);
   // Ends it; NULL is nothing. After abandon it gives the others a moment to say their part first, because a
-  // launcher may end them as soon as this process ends.
-  void (*leave)(void *shared);
+  // launcher may end them as soon as this process ends. Where taking leave takes longer than a moment it ends
+  // the process, with the exit code of `status`: all must have been said and written before.
+  void (*leave)(void *shared, enum zb_status status);
 
   // Each process says how it fares and learns how all do: OK, or the status of the first that fares badly.
   // That one keeps its error; the others' becomes empty, since the words have been said. FAILED where

@@ -13,7 +13,9 @@
 #include <mpi.h>
 
 #include <assert.h>
+#include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +38,8 @@ enum { GAVE_UP, SAID }; // tags between ears: ends its waits; has also said why
 enum { LOOKS = 50, YIELDS = 50 };
 
 // What a process that gave up waits for the others' words at most, and a goodbye for its end.
-static const int64_t moment_ns = INT64_C(1000000000);
-enum { GOODBYE_S = 30 };
+static const int64_t moment_ns = INT64_C(250000000);
+static const int64_t goodbye_ns = INT64_C(1000000000);
 
 enum { HOST_LENGTH = 128 };
 
@@ -142,7 +144,52 @@ static void abandon(void *shared) {
   hub->gave_up = hub->abandoned = true;
 }
 
-static void leave(void *shared) {
+// MPI_Finalize waits for others without a deadline: for one that has died since the last agreement, and over
+// TCP, in MPICH 4.0, now and then for nothing. By then nothing is left to do, so the process ends without it.
+struct goodbye {
+  pthread_mutex_t lock;
+  pthread_cond_t over;
+  bool finalized;
+  int exit_code;
+};
+
+static void *limit_goodbye(void *argument) {
+  struct goodbye *goodbye = argument;
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += (time_t)(goodbye_ns / 1000000000);
+  pthread_mutex_lock(&goodbye->lock);
+  while (!goodbye->finalized)
+    if (pthread_cond_timedwait(&goodbye->over, &goodbye->lock, &until) == ETIMEDOUT && !goodbye->finalized)
+      _exit(goodbye->exit_code);
+  pthread_mutex_unlock(&goodbye->lock);
+  return NULL;
+}
+
+static void finalize(struct hub *hub, enum zb_status status) {
+  struct goodbye goodbye = {.exit_code = zb_status_exit_code(status)};
+  pthread_mutex_init(&goodbye.lock, NULL);
+  pthread_cond_init(&goodbye.over, NULL);
+  pthread_t limit;
+  bool limited = pthread_create(&limit, NULL, limit_goodbye, &goodbye) == 0;
+  if (hub->listens) {
+    MPI_Cancel(&hub->ear);
+    MPI_Wait(&hub->ear, MPI_STATUS_IGNORE);
+  }
+  MPI_Comm_free(&hub->labels);
+  MPI_Comm_free(&hub->data);
+  MPI_Comm_free(&hub->ears);
+  MPI_Finalize();
+  pthread_mutex_lock(&goodbye.lock);
+  goodbye.finalized = true;
+  pthread_cond_signal(&goodbye.over);
+  pthread_mutex_unlock(&goodbye.lock);
+  if (limited) pthread_join(limit, NULL);
+  pthread_cond_destroy(&goodbye.over);
+  pthread_mutex_destroy(&goodbye.lock);
+}
+
+static void leave(void *shared, enum zb_status status) {
   struct hub *hub = shared;
   if (!hub) return;
   if (hub->abandoned) {
@@ -155,16 +202,7 @@ static void leave(void *shared) {
       pause_between(look);
     }
   } else {
-    if (hub->listens) {
-      MPI_Cancel(&hub->ear);
-      MPI_Wait(&hub->ear, MPI_STATUS_IGNORE);
-    }
-    alarm(GOODBYE_S);
-    MPI_Comm_free(&hub->labels);
-    MPI_Comm_free(&hub->data);
-    MPI_Comm_free(&hub->ears);
-    MPI_Finalize();
-    alarm(0);
+    finalize(hub, status);
   }
   free(hub->seat);
   free(hub);

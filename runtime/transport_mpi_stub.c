@@ -9,7 +9,7 @@ static enum zb_status start(void **shared, struct zb_error *error) {
                  "--transport mpi: this build has no MPI (apt-get install libmpich-dev mpich, then make)");
 }
 
-static void leave(void *shared) { (void)shared; }
+static void leave(void *shared, enum zb_status status) { (void)shared, (void)status; }
 
 const struct zb_transport zb_transport_mpi = {
     .name = "mpi",

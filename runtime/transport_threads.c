@@ -55,8 +55,7 @@ struct hub {
   atomic_bool abandoned;
 };
 
-static void free_hub(void *shared) {
-  struct hub *hub = shared;
+static void free_hub(struct hub *hub) {
   if (!hub) return;
   for (int d = 0; hub->device && d < hub->devices; d++) {
     pthread_mutex_destroy(&hub->device[d].lock);
@@ -67,6 +66,11 @@ static void free_hub(void *shared) {
   free(hub->device);
   free(hub->lane);
   free(hub);
+}
+
+static void leave(void *shared, enum zb_status status) {
+  (void)status;
+  free_hub(shared);
 }
 
 static enum zb_status start(void **shared, struct zb_error *error) {
@@ -252,7 +256,7 @@ const struct zb_transport zb_transport_threads = {
     .name = "threads",
     .help = "one process, a thread a device",
     .start = start,
-    .leave = free_hub,
+    .leave = leave,
     .agree = agree,
     .join = join,
     .table = table,

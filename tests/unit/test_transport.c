@@ -58,7 +58,7 @@ static bool played(const struct zb_transport *transport, int devices, void (*scr
   }
   for (int k = 0; k < count; k++) pthread_join(threads[k], NULL);
   for (int k = 0; k < count; k++) transport->close(actors[k].endpoint);
-  transport->leave(shared);
+  transport->leave(shared, ZB_OK);
   for (int k = 0; k < count; k++) {
     if (!actors[k].failed[0]) continue;
     fprintf(stderr, "%s, device %d: %s\n", transport->name, actors[k].device, actors[k].failed);
