@@ -1,128 +1,19 @@
-// Programs for real: every schedule of the same model ends in the bits of a run without pipeline, with both
-// optimizers, with clipping always, now and then and never, with NaNs, with split and fused backward, on any
-// placement; and a hang is reported.
+// Programs for real: every order ends in the bits of a run without pipeline, on any placement, with both
+// optimizers; what the optimizer does, counted; and a hang is reported. The methods are in test_matrix.c.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/gemm.h"
-#include "runtime/random.h"
-#include "runtime/replay.h"
-#include "solver/cli/engines.h"
-#include "solver/cli/method.h"
-#include "solver/program/lower.h"
-#include "solver/program/program_check.h"
 #include "tests/instances.h"
-#include "tests/unit/unit.h"
-
-enum { STAGES_MOST = 64 };
+#include "tests/unit/trial.h"
 
 static int64_t scaled(int64_t count) { return getenv("ZB_LONG") ? 20 * count : count; }
-
-struct trial {
-  struct zb_gpt gpt;
-  struct zb_corpus corpus;
-  struct zb_training training;
-  int first_unit[STAGES_MOST + 1];
-  struct zb_program *program;
-  struct zb_replay replay;
-};
-
-static struct zb_program *lowered(struct zb_profile *profile, const struct zb_schedule *schedule,
-                                  enum zb_optimizer optimizer) {
-  struct zb_program *program = NULL;
-  struct zb_error error = {0};
-  struct zb_run run = {0};
-  for (int d = 0; d < profile->devices; d++) profile->limit_bytes[d] = ZB_NO_LIMIT;
-  expect(zb_program_lower(profile, schedule, "test", optimizer, &program, &error) == ZB_OK, "%s", error.text);
-  expect(zb_program_check(program, &run, &error) == ZB_OK, "%s", error.text);
-  zb_run_free(&run);
-  return program;
-}
-
-// Takes the program over.
-static void open_trial(struct trial *trial, struct zb_program *program, struct zb_gpt gpt) {
-  *trial = (struct trial){.gpt = gpt, .program = program};
-  struct zb_error error = {0};
-  expect(zb_gpt_cut(&trial->gpt, program->profile->stages, trial->first_unit, &error) == ZB_OK, "%s",
-         error.text);
-  for (uint64_t k = 0; k < 300; k++) {
-    char byte = (char)('a' + zb_random_mix(3, k) % 26);
-    zb_text_add(&trial->corpus.text, &byte, 1);
-  }
-  trial->training = (struct zb_training){
-      .gpt = &trial->gpt,
-      .corpus = &trial->corpus,
-      .seed = 1,
-      .microbatches = program->profile->microbatches,
-      .steps = 4,
-      .nan_step = -1,
-  };
-  trial->replay = (struct zb_replay){
-      .program = program,
-      .training = &trial->training,
-      .first_unit = trial->first_unit,
-      .compute = &zb_compute_cpu,
-      .transport = &zb_transport_threads,
-      .rollback = ZB_ROLLBACK_COPY,
-      .timeout_ns = INT64_C(20000000000),
-      .traces = true,
-  };
-}
-
-static void close_trial(struct trial *trial) {
-  zb_program_free(trial->program);
-  zb_corpus_free(&trial->corpus);
-}
 
 static int64_t notes(const struct zb_crew *crew, enum zb_note note) {
   int64_t sum = 0;
   for (int k = 0; k < crew->devices; k++) sum += zb_rank_log(crew->rank[k])->notes[note];
   return sum;
-}
-
-static void run_and_verify(struct trial *trial, double tolerance, struct zb_crew *crew, const char *what) {
-  struct zb_error error = {0};
-  struct zb_text said = {0};
-  expect(zb_crew_run(&trial->replay, crew, &error) == ZB_OK, "%s: %s", what, error.text);
-  expect(zb_crew_verify(crew, tolerance, &said, &error) == ZB_OK, "%s: %s", what, error.text);
-  zb_text_free(&said);
-}
-
-// The clipping norm that is between the norms of these steps, so that some steps are clipped.
-static double middle_norm(const struct trial *trial, const struct zb_crew *crew) {
-  double least = 1e300, most = 0;
-  for (int64_t step = 0; step < trial->training.steps; step++) {
-    double norm = zb_rank_log(crew->rank[0])->step[step].norm;
-    if (norm < least) least = norm;
-    if (norm > most) most = norm;
-  }
-  assert_true(most > least);
-  return (least + most) / 2;
-}
-
-static struct zb_gpt model(int blocks) {
-  struct zb_gpt gpt;
-  zb_gpt_smallest(blocks, &gpt);
-  gpt.hidden = 8;
-  gpt.sequence = 4;
-  return gpt;
-}
-
-static struct zb_profile *even_profile(int devices, int microbatches) {
-  struct zb_profile *profile = NULL;
-  assert_int_equal(zb_profile_create(devices, 1, microbatches, ZB_CHAIN, &profile, NULL), ZB_OK);
-  for (int s = 0; s < devices; s++) {
-    profile->f_ns[s] = profile->b_ns[s] = 1000;
-    profile->w_ns[s] = 800;
-    profile->comm_forward_ns[s] = profile->comm_backward_ns[s] = s + 1 < devices ? 100 : 0;
-    profile->f_bytes[s] = 100;
-    profile->b_bytes[s] = -50;
-    profile->w_bytes[s] = -50;
-  }
-  profile->has_memory = true;
-  assert_int_equal(zb_profile_finish(profile, NULL), ZB_OK);
-  return profile;
 }
 
 // Random orders on random placements, more stages than blocks and fewer, all kinds of backward.
@@ -204,61 +95,6 @@ static void test_backward_order(void **state) {
   zb_builder_free(&builder);
   zb_schedule_free(schedule);
   zb_profile_free(profile);
-}
-
-// The schedule that a method makes of the profile, on the placement that it needs; both are the caller's.
-static struct zb_schedule *method_schedule(const char *name, struct zb_profile *profile,
-                                           struct zb_profile **placed) {
-  const struct zb_engine *engine = NULL;
-  struct zb_error error = {0};
-  struct zb_result result = {0};
-  expect(zb_engine_find(name, strlen(name), &engine, &error) == ZB_OK, "%s", error.text);
-  expect(zb_method_place(engine, profile, 0, placed, &error) == ZB_OK, "%s: %s", name, error.text);
-  struct zb_problem problem = {.profile = *placed,
-                               .threads = 1,
-                               .seed = 1,
-                               .deadline = zb_deadline_in(zb_clock_ns(), 0.5),
-                               .rounds = 1};
-  expect(engine->solve(&problem, NULL, &result, &error) == ZB_OK, "%s: %s", name, error.text);
-  struct zb_schedule *schedule = result.schedule;
-  result.schedule = NULL;
-  zb_result_free(&result);
-  return schedule;
-}
-
-static const char *const methods[] = {"gpipe",  "1f1b", "1f1b-interleaved", "zb-h1", "zb-h2", "zb-2p",
-                                      "1f1b-v", "zb-v", "v-half",           "v-min", "window"};
-
-// One model, every method, p and m of the contract: the same losses and parameters, since each equals the run
-// without pipeline.
-static void test_methods(void **state) {
-  (void)state;
-  static const int devices[] = {1, 2, 4, 8}, microbatches[] = {1, 3, 8, 16};
-  for (size_t k = 0; k < sizeof methods / sizeof *methods; k++) {
-    for (size_t shape = 0; shape < 16; shape++) {
-      // The fast run takes each p and each m once a method.
-      int p = devices[shape / 4], m = microbatches[shape % 4];
-      if (!getenv("ZB_LONG") && (shape / 4 + shape % 4 + k) % 4 != 0) continue;
-      struct zb_profile *profile = even_profile(p, m), *placed = NULL;
-      struct zb_schedule *schedule = method_schedule(methods[k], profile, &placed);
-      if (schedule) {
-        for (int o = ZB_OPTIMIZER_BARRIER; o < ZB_OPTIMIZER_COUNT; o++) {
-          struct trial trial;
-          struct zb_crew crew;
-          char what[64];
-          snprintf(what, sizeof what, "%s, p %d, m %d", methods[k], p, m);
-          open_trial(&trial, lowered(placed, schedule, (enum zb_optimizer)o), model(16));
-          trial.training.steps = 3;
-          run_and_verify(&trial, 0, &crew, what);
-          zb_crew_free(&crew);
-          close_trial(&trial);
-        }
-      }
-      zb_schedule_free(schedule);
-      zb_profile_free(placed);
-      zb_profile_free(profile);
-    }
-  }
 }
 
 static void expect_notes(const struct zb_crew *crew, enum zb_note note, int64_t wanted) {
@@ -457,13 +293,9 @@ static int prepare(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_orders),
-      cmocka_unit_test(test_backward_order),
-      cmocka_unit_test(test_methods),
-      cmocka_unit_test(test_post_validation),
-      cmocka_unit_test(test_steps_before_the_state),
-      cmocka_unit_test(test_verify_can_fail),
-      cmocka_unit_test(test_hang_is_reported),
+      cmocka_unit_test(test_random_orders),   cmocka_unit_test(test_backward_order),
+      cmocka_unit_test(test_post_validation), cmocka_unit_test(test_steps_before_the_state),
+      cmocka_unit_test(test_verify_can_fail), cmocka_unit_test(test_hang_is_reported),
       cmocka_unit_test(test_sleep),
   };
   return cmocka_run_group_tests(tests, prepare, NULL);
