@@ -122,8 +122,8 @@ enum zb_status zb_checkpoint_write(const char *directory, const struct zb_traini
   struct zb_text path = {0}, file = {0};
   print_path(directory, &path);
   zb_text_print(&file,
-                "zbsolve_checkpoint 1 step %" PRId64 " made %" PRId64 " numbers %zu training %" PRIx64
-                " sum %" PRIx64 "\n",
+                "zbsolve_checkpoint 1 step %" PRId64 " made %" PRId64 " numbers %zu training %016" PRIx64
+                " sum %016" PRIx64 "\n",
                 checkpoint->step, checkpoint->made, 3 * checkpoint->count, zb_training_digest(training),
                 zb_digest_add(ZB_DIGEST_START, checkpoint->values, bytes_of(checkpoint)));
   zb_text_add(&file, (const char *)checkpoint->values, bytes_of(checkpoint));
