@@ -89,17 +89,17 @@ static bool can_refine(const struct zb_problem *problem) {
 // Ops that exchanges may time at most outside of the search: about half a minute.
 static const int64_t most_exchange_work = 400000000;
 
-// Exchanges ops of the best schedule for a `share`-th of the time that is left.
-static enum zb_status exchange(const struct zb_problem *problem, int share, struct best *best,
-                               struct zb_error *error) {
+// Exchanges ops of the best schedule for a `share`-th of the time that is left, and `most_work` ops at most.
+static enum zb_status exchange(const struct zb_problem *problem, int share, int64_t most_work,
+                               struct best *best, struct zb_error *error) {
   struct zb_problem part = *problem;
   struct zb_result next;
   const int64_t now_ns = zb_clock_ns();
   if (!has_schedule(best) || done(best) || zb_deadline_passed(&problem->deadline)) return ZB_OK;
   if (problem->deadline.end_ns != INT64_MAX)
     part.deadline.end_ns = now_ns + (problem->deadline.end_ns - now_ns) / share;
-  enum zb_status status = zb_critical_improve(&part, best->result.schedule, most_exchange_work / share,
-                                              best->result.bound_ns, &next, error);
+  enum zb_status status =
+      zb_critical_improve(&part, best->result.schedule, most_work, best->result.bound_ns, &next, error);
   if (status != ZB_OK) return status;
   keep(best, &next);
   tell(problem, "exchange", best);
@@ -136,8 +136,14 @@ static enum zb_status open_improvers(struct zb_problem *problem, struct improver
   return status;
 }
 
-// Of the time, the share for exchanges before a placement is searched whose root bound may take long.
-enum { FIRST_EXCHANGE_SHARE = 2 };
+// Of the time, the share for exchanges before a placement is searched whose root bound may take long; what is
+// small is over after as many ops timed for each of its own, for its search may close the gap at once.
+enum { FIRST_EXCHANGE_SHARE = 2, FIRST_EXCHANGE_OPS = 10000 };
+
+static int64_t first_exchange_work(const struct zb_profile *profile) {
+  const int64_t ops = (int64_t)3 * profile->stages * profile->microbatches;
+  return zb_min(FIRST_EXCHANGE_OPS * ops, most_exchange_work / FIRST_EXCHANGE_SHARE);
+}
 
 static enum zb_status search(const struct zb_problem *problem, const struct zb_schedule *incumbent,
                              struct best *best, struct zb_error *error) {
@@ -145,10 +151,11 @@ static enum zb_status search(const struct zb_problem *problem, const struct zb_s
   struct improvers improvers;
   const bool chain = problem->profile->placement == ZB_CHAIN;
   enum zb_status status = open_improvers(&helped, &improvers, error);
-  if (status == ZB_OK && !chain) status = exchange(problem, FIRST_EXCHANGE_SHARE, best, error);
+  if (status == ZB_OK && !chain)
+    status = exchange(problem, FIRST_EXCHANGE_SHARE, first_exchange_work(problem->profile), best, error);
   if (status == ZB_OK) status = run_part(&helped, ZB_PART_SEARCH, incumbent, best, error);
   // A search that memory ended leaves time.
-  if (status == ZB_OK && !chain) status = exchange(problem, 1, best, error);
+  if (status == ZB_OK && !chain) status = exchange(problem, 1, most_exchange_work, best, error);
   close_improvers(&improvers);
   return status;
 }
