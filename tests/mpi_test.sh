@@ -2,6 +2,8 @@
 # --transport mpi under mpirun: what every transport must do, one line for what is wrong before the first step, the
 # same bits as threads, and how it ends when a rank is killed or stopped at any moment, or while a checkpoint is
 # written. A rank is gone when it is dead, whoever reaps it. Times: what --timeout says, and a moment for the launcher.
+# Options are lists of words.
+# shellcheck disable=SC2086
 set -u
 scratch=$(mktemp -d)
 ns=zb$$
@@ -109,6 +111,7 @@ trial() { # SIGNAL VICTIM OPTION..
   local signal=$1 victim=$2 pid launcher begin_ms
   shift 2
   cp "$scratch/zb-h1-4.json" "$scratch/kill.json"
+  : >"$scratch/err"
   timeout 60 mpirun -n 4 $run "$scratch/kill.json" --steps 100000 --timeout 1 "$@" >"$scratch/out" 2>"$scratch/err" </dev/null &
   launcher=$!
   for _ in $(seq 200); do
