@@ -55,9 +55,9 @@ model=configs/models/tiny.json
 for script in order:5 deadline:2 abandon:3 disagree:2 delay:2; do
   [ -x "$BUILD/tests/test_transport" ] || break
   mpi "${script#*:}" "$BUILD/tests/test_transport" mpi "${script%:*}"
-  # After abandon a process ends as it can, and a launcher may end the others then.
+  # After abandon a process ends as it can, and a launcher may end the others then. Lines of two ranks may mix.
   [ "${script%:*}" = abandon ] || check "transport: $script" ended 0
-  check "transport: $script, every device" test "$(grep -c '^passed$' "$scratch/out")" = "${script#*:}"
+  check "transport: $script, every device" test "$(grep -o passed "$scratch/out" | wc -l)" = "${script#*:}"
 done
 
 run="$ZBREPLAY run --transport mpi"
