@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "solver/exact/grid_tree.h"
+#include "solver/exact/survivors.h"
 #include "solver/model/number.h"
 
 static const int64_t never = ZB_NEVER, dead = ZB_DEAD;
@@ -118,30 +119,6 @@ static void forward_row(struct zb_grid_sweep *sweep, struct zb_grid_entry *row,
   while (from <= last && to[from] == never) from++;
   while (from <= last && to[last] == never) last--;
   zb_grid_trim(row, from - lo, hi - last);
-}
-
-// What the surviving transitions of one op have said so far.
-struct survivors {
-  int64_t earliest;     // least E of a state it starts from
-  int64_t latest_start; // largest
-};
-
-// base[i] = max(base[i], latest start of an op from state here[i] to next[i]) where it survives.
-static struct survivors push_latest(int64_t *restrict base, const int64_t *restrict here,
-                                    const int64_t *restrict next, int count, int64_t release, int64_t time,
-                                    int64_t late) {
-  int64_t earliest = never, latest = dead;
-  for (int i = 0; i < count; i++) {
-    int64_t start = (next[i] < late ? next[i] : late) - time;
-    const int64_t ready = here[i] > release ? here[i] : release;
-    const bool survives = start >= ready;
-    start = survives ? start : dead;
-    const int64_t from = survives ? here[i] : never;
-    earliest = from < earliest ? from : earliest;
-    latest = start > latest ? start : latest;
-    base[i] = start > base[i] ? start : base[i];
-  }
-  return (struct survivors){earliest, latest};
 }
 
 // First and last nW from which the op survives, looked for only outside what is known.

@@ -15,10 +15,11 @@
 #include <string.h>
 
 #include "solver/exact/grid.h"
+#include "solver/exact/survivors.h"
 #include "solver/model/number.h"
 
-static const int64_t never = INT64_MAX / 4;
-static const int64_t dead = -(INT64_MAX / 4);
+static const int64_t never = ZB_NEVER;
+static const int64_t dead = ZB_DEAD;
 
 // Values of states (nF, nB, lo..hi) are at table[base + nW].
 struct zb_row {
@@ -217,30 +218,6 @@ static bool forward_plane(struct sweep *sweep, int backwards, const struct plane
     any |= row->lo <= row->hi;
   }
   return any;
-}
-
-// What the surviving transitions of one op have said so far.
-struct survivors {
-  int64_t earliest;     // least E of a state it starts from
-  int64_t latest_start; // largest
-};
-
-// base[i] = max(base[i], latest start of an op from state here[i] to next[i]) where it survives.
-static struct survivors push_latest(int64_t *restrict base, const int64_t *restrict here,
-                                    const int64_t *restrict next, int count, int64_t release, int64_t time,
-                                    int64_t late) {
-  int64_t earliest = never, latest = dead;
-  for (int i = 0; i < count; i++) {
-    int64_t start = (next[i] < late ? next[i] : late) - time;
-    const int64_t ready = here[i] > release ? here[i] : release;
-    const bool survives = start >= ready;
-    start = survives ? start : dead;
-    const int64_t from = survives ? here[i] : never;
-    earliest = from < earliest ? from : earliest;
-    latest = start > latest ? start : latest;
-    base[i] = start > base[i] ? start : base[i];
-  }
-  return (struct survivors){earliest, latest};
 }
 
 // An op between two rows, as both backward parts need it.

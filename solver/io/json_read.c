@@ -173,3 +173,13 @@ enum zb_status zb_json_read_string(const struct zb_json *node, const struct zb_j
   *string = zb_json_string(node);
   return ZB_OK;
 }
+
+enum zb_status zb_json_require_list(const struct zb_json *object, const char *key,
+                                    const struct zb_json_place *place, const struct zb_json **list,
+                                    struct zb_error *error) {
+  struct zb_json_place here = {place, key, 0};
+  enum zb_status status = zb_json_require(object, key, place, "a list", list, error);
+  if (status == ZB_OK && zb_json_type(*list) != ZB_JSON_LIST)
+    status = zb_json_fail_type(*list, &here, "a list", error);
+  return status;
+}

@@ -35,6 +35,11 @@ enum zb_status zb_json_require(const struct zb_json *object, const char *key,
                                const struct zb_json_place *place, const char *expected,
                                const struct zb_json **member, struct zb_error *error);
 
+// A member that is a list; otherwise BAD_INPUT.
+enum zb_status zb_json_require_list(const struct zb_json *object, const char *key,
+                                    const struct zb_json_place *place, const struct zb_json **list,
+                                    struct zb_error *error);
+
 // A whole number from `smallest` to `most`.
 enum zb_status zb_json_read_integer(const struct zb_json *node, const struct zb_json_place *place,
                                     int64_t smallest, int64_t most, int64_t *value, struct zb_error *error);

@@ -372,3 +372,26 @@ enum zb_status zb_profile_read(const char *path, struct zb_profile **profile, st
   zb_text_free(&text);
   return status;
 }
+
+enum zb_status zb_profile_check_stages(const struct zb_json *device, const struct zb_json_place *place,
+                                       const struct zb_profile *profile, struct zb_error *error) {
+  const struct zb_json *stages = NULL;
+  enum zb_status status = zb_json_require_list(device, "stages", place, &stages, error);
+  if (status != ZB_OK) return status;
+  struct zb_json_place here = {place, "stages", 0}, entry = {&here, NULL, 0};
+  size_t count = zb_json_count(stages);
+  if (count != (size_t)profile->chunks)
+    return zb_json_fail(error, ZB_WRONG, &here, "a list of %zu, but the profile has %d stages a device",
+                        count, profile->chunks);
+  const int *held = profile->stage_at + place->index * (size_t)profile->chunks;
+  for (const struct zb_json *node = zb_json_first(stages); node; node = zb_json_next(node), entry.index++) {
+    int64_t stage = 0;
+    status = zb_json_read_integer(node, &entry, -ZB_NUMBER_MAX, ZB_NUMBER_MAX, &stage, error);
+    if (status != ZB_OK) return status;
+    if (stage != held[entry.index])
+      return zb_json_fail(error, ZB_WRONG, &entry,
+                          "stage %" PRId64 ", but by the profile's placement it is %d", stage,
+                          held[entry.index]);
+  }
+  return ZB_OK;
+}

@@ -27,4 +27,9 @@ enum zb_status zb_profile_from_json(const struct zb_json *node, const struct zb_
 // indented by `indent` more spaces.
 void zb_profile_print(const struct zb_profile *profile, int indent, struct zb_text *text);
 
+// Whether member "stages" of a device's object, which is number place->index in its list, names the stages
+// that the profile's placement puts there: WRONG where it does not, BAD_INPUT where it is no list of numbers.
+enum zb_status zb_profile_check_stages(const struct zb_json *device, const struct zb_json_place *place,
+                                       const struct zb_profile *profile, struct zb_error *error);
+
 #endif

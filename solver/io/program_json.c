@@ -40,16 +40,6 @@ static enum zb_status read_number(const struct zb_json *object, const char *key,
   return status == ZB_OK ? zb_json_read_integer(member, &here, least, most, value, error) : status;
 }
 
-static enum zb_status read_list(const struct zb_json *object, const char *key,
-                                const struct zb_json_place *place, const struct zb_json **list,
-                                struct zb_error *error) {
-  struct zb_json_place here = {place, key, 0};
-  enum zb_status status = zb_json_require(object, key, place, "a list", list, error);
-  if (status == ZB_OK && zb_json_type(*list) != ZB_JSON_LIST)
-    status = zb_json_fail_type(*list, &here, "a list", error);
-  return status;
-}
-
 static enum zb_status read_word(const struct zb_json *root, const char *key, const char *expected,
                                 const char **word, struct zb_error *error) {
   const struct zb_json *member = NULL;
@@ -129,29 +119,6 @@ static enum zb_status read_instruction(const struct zb_json *node, const struct 
 
 // Devices.
 
-static enum zb_status check_stages(const struct zb_json *device, const struct zb_json_place *place,
-                                   const struct zb_profile *profile, struct zb_error *error) {
-  const struct zb_json *stages = NULL;
-  enum zb_status status = read_list(device, "stages", place, &stages, error);
-  if (status != ZB_OK) return status;
-  struct zb_json_place here = {place, "stages", 0}, entry = {&here, NULL, 0};
-  const size_t count = zb_json_count(stages);
-  if (count != (size_t)profile->chunks)
-    return zb_json_fail(error, ZB_WRONG, &here, "a list of %zu, but the profile has %d stages a device",
-                        count, profile->chunks);
-  const int *held = profile->stage_at + place->index * (size_t)profile->chunks;
-  for (const struct zb_json *node = zb_json_first(stages); node; node = zb_json_next(node), entry.index++) {
-    int64_t stage = 0;
-    status = zb_json_read_integer(node, &entry, -ZB_NUMBER_MAX, ZB_NUMBER_MAX, &stage, error);
-    if (status != ZB_OK) return status;
-    if (stage != held[entry.index])
-      return zb_json_fail(error, ZB_WRONG, &entry,
-                          "stage %" PRId64 ", but by the profile's placement it is %d", stage,
-                          held[entry.index]);
-  }
-  return ZB_OK;
-}
-
 static enum zb_status read_device(const struct zb_json *device, const struct zb_json_place *place,
                                   struct zb_program *program, struct zb_error *error) {
   const size_t d = place->index;
@@ -162,11 +129,11 @@ static enum zb_status read_device(const struct zb_json *device, const struct zb_
   enum zb_status status = read_number(device, "device", place, -ZB_NUMBER_MAX, ZB_NUMBER_MAX, &number, error);
   if (status == ZB_OK && number != (int64_t)d)
     status = zb_json_fail(error, ZB_WRONG, &here, "%" PRId64 ", but it is device %zu of the list", number, d);
-  if (status == ZB_OK) status = check_stages(device, place, program->profile, error);
+  if (status == ZB_OK) status = zb_profile_check_stages(device, place, program->profile, error);
   if (status == ZB_OK)
     status = read_number(device, "peak_bytes", place, -ZB_NUMBER_MAX, ZB_NUMBER_MAX, &program->peak_bytes[d],
                          error);
-  if (status == ZB_OK) status = read_list(device, "instructions", place, &list, error);
+  if (status == ZB_OK) status = zb_json_require_list(device, "instructions", place, &list, error);
   if (status != ZB_OK) return status;
   struct zb_instruction *out = program->instructions + program->first[d];
   for (const struct zb_json *node = zb_json_first(list); node && status == ZB_OK;
@@ -189,7 +156,7 @@ static enum zb_status count_instructions(const struct zb_json *devices, const st
        device = zb_json_next(device), place.index++) {
     const struct zb_json *list = NULL;
     enum zb_status status = zb_json_expect_object(device, &place, device_keys, error);
-    if (status == ZB_OK) status = read_list(device, "instructions", &place, &list, error);
+    if (status == ZB_OK) status = zb_json_require_list(device, "instructions", &place, &list, error);
     if (status != ZB_OK) return status;
     *total += zb_json_count(list);
   }
@@ -200,7 +167,7 @@ static enum zb_status read_slots(const struct zb_json *root, struct zb_program *
                                  struct zb_error *error) {
   const struct zb_json *list = NULL;
   struct zb_json_place list_place = {NULL, "slots", 0}, place = {&list_place, NULL, 0};
-  enum zb_status status = read_list(root, "slots", NULL, &list, error);
+  enum zb_status status = zb_json_require_list(root, "slots", NULL, &list, error);
   if (status != ZB_OK) return status;
   const size_t count = zb_json_count(list);
   if (count != (size_t)program->profile->stages)
@@ -273,7 +240,7 @@ static enum zb_status read_program(const struct zb_json *root, struct zb_program
   if (status == ZB_OK)
     status = zb_json_require(root, "profile", NULL, "the profile that was solved", &node, error);
   if (status == ZB_OK) status = zb_profile_from_json(node, &profile_place, &profile, error);
-  if (status == ZB_OK) status = read_list(root, "devices", NULL, &devices, error);
+  if (status == ZB_OK) status = zb_json_require_list(root, "devices", NULL, &devices, error);
   if (status == ZB_OK) status = count_instructions(devices, profile, &total, error);
   if (status == ZB_OK) status = zb_program_create(profile, total, &p, error);
   if (status == ZB_OK) status = read_header(root, p, error);

@@ -177,16 +177,6 @@ static enum zb_status read_extras(const struct zb_json *root, struct zb_answer *
 }
 
 // Member `key` of a device, which must be a list.
-static enum zb_status require_list(const struct zb_json *object, const char *key,
-                                   const struct zb_json_place *place, const struct zb_json **list,
-                                   struct zb_error *error) {
-  struct zb_json_place here = {place, key, 0};
-  enum zb_status status = zb_json_require(object, key, place, "a list", list, error);
-  if (status == ZB_OK && zb_json_type(*list) != ZB_JSON_LIST)
-    status = zb_json_fail_type(*list, &here, "a list", error);
-  return status;
-}
-
 // The number of ops of every device becomes schedule->first; their total is the size of everything else.
 static enum zb_status count_ops(const struct zb_json *devices, const struct zb_profile *profile,
                                 size_t *first, struct zb_error *error) {
@@ -198,8 +188,8 @@ static enum zb_status count_ops(const struct zb_json *devices, const struct zb_p
   for (const struct zb_json *device = zb_json_first(devices); device; device = zb_json_next(device)) {
     const struct zb_json *ops = NULL, *starts = NULL;
     enum zb_status status = zb_json_expect_object(device, &place, device_keys, error);
-    if (status == ZB_OK) status = require_list(device, "ops", &place, &ops, error);
-    if (status == ZB_OK) status = require_list(device, "start_ns", &place, &starts, error);
+    if (status == ZB_OK) status = zb_json_require_list(device, "ops", &place, &ops, error);
+    if (status == ZB_OK) status = zb_json_require_list(device, "start_ns", &place, &starts, error);
     if (status != ZB_OK) return status;
     size_t length = zb_json_count(ops), start_length = zb_json_count(starts);
     if (length != start_length) {
@@ -256,29 +246,6 @@ static enum zb_status read_ops(const struct zb_json *device, const struct zb_jso
   return ZB_OK;
 }
 
-static enum zb_status read_stages(const struct zb_json *device, const struct zb_json_place *place,
-                                  const struct zb_profile *profile, struct zb_error *error) {
-  const struct zb_json *stages = NULL;
-  enum zb_status status = require_list(device, "stages", place, &stages, error);
-  if (status != ZB_OK) return status;
-  struct zb_json_place here = {place, "stages", 0}, entry = {&here, NULL, 0};
-  size_t count = zb_json_count(stages);
-  if (count != (size_t)profile->chunks)
-    return zb_json_fail(error, ZB_WRONG, &here, "a list of %zu, but the profile has %d stages a device",
-                        count, profile->chunks);
-  const int *held = profile->stage_at + place->index * (size_t)profile->chunks;
-  for (const struct zb_json *node = zb_json_first(stages); node; node = zb_json_next(node), entry.index++) {
-    int64_t stage = 0;
-    status = zb_json_read_integer(node, &entry, -ZB_NUMBER_MAX, ZB_NUMBER_MAX, &stage, error);
-    if (status != ZB_OK) return status;
-    if (stage != held[entry.index])
-      return zb_json_fail(error, ZB_WRONG, &entry,
-                          "stage %" PRId64 ", but by the profile's placement it is %d", stage,
-                          held[entry.index]);
-  }
-  return ZB_OK;
-}
-
 static enum zb_status read_device(const struct zb_json *device, const struct zb_json_place *place,
                                   struct zb_answer *answer, struct zb_error *error) {
   size_t d = place->index;
@@ -288,7 +255,7 @@ static enum zb_status read_device(const struct zb_json *device, const struct zb_
   enum zb_status status = read_claim(device, "device", place, &number, error);
   if (status == ZB_OK && number != (int64_t)d)
     status = zb_json_fail(error, ZB_WRONG, &here, "%" PRId64 ", but it is device %zu of the list", number, d);
-  if (status == ZB_OK) status = read_stages(device, place, answer->profile, error);
+  if (status == ZB_OK) status = zb_profile_check_stages(device, place, answer->profile, error);
   if (status == ZB_OK) status = read_ops(device, place, answer, error);
   if (status == ZB_OK) status = read_claim(device, "peak_bytes", place, &t->peak_bytes[d], error);
   if (status == ZB_OK) status = read_claim(device, "busy_ns", place, &t->busy_ns[d], error);
@@ -329,7 +296,7 @@ static enum zb_status allocate(struct zb_answer *answer, const struct zb_json *d
 static enum zb_status read_devices(const struct zb_json *root, struct zb_answer *answer,
                                    struct zb_error *error) {
   const struct zb_json *devices = NULL;
-  enum zb_status status = require_list(root, "devices", NULL, &devices, error);
+  enum zb_status status = zb_json_require_list(root, "devices", NULL, &devices, error);
   if (status == ZB_OK) status = allocate(answer, devices, error);
   if (status != ZB_OK) return status;
   struct zb_json_place list_place = {NULL, "devices", 0}, place = {&list_place, NULL, 0};
