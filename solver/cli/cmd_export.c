@@ -26,6 +26,25 @@ static enum zb_status find_format(const char *name, const struct zb_export_forma
   return status;
 }
 
+// An option that would change nothing is a misunderstanding.
+static enum zb_status expect_used(const struct zb_options *options, const struct zb_export_format *format,
+                                  struct zb_error *error) {
+  const struct {
+    const char *name, *takers;
+    bool given;
+    unsigned use;
+  } all[] = {
+      {"--target", "torch-csv and torch-comms-csv", options->target >= 0, ZB_EXPORT_TARGET},
+      {"--layers", "megatron-layout", options->layers > 0, ZB_EXPORT_LAYERS},
+      {"--only-schedule", "html", options->only_schedule, ZB_EXPORT_COMPARE},
+  };
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+    if (all[k].given && !(format->uses & all[k].use))
+      return zb_fail(error, ZB_BAD_INPUT, "%s says nothing about %s, only about %s", all[k].name,
+                     format->name, all[k].takers);
+  return ZB_OK;
+}
+
 static void print_comments(const struct zb_export_output *output) {
   for (int k = 0; k < output->setting_count; k++) {
     const struct zb_export_setting *s = &output->settings[k];
@@ -88,6 +107,7 @@ enum zb_status zb_command_export(const struct zb_options *options, int64_t start
   struct zb_report_data beside = {0};
   struct zb_export_output output = {0};
   enum zb_status status = find_format(options->format, &format, error);
+  if (status == ZB_OK) status = expect_used(options, format, error);
   if (status == ZB_OK) status = zb_output_check(options, error);
   if (status == ZB_OK && options->output) status = zb_file_can_write(options->output, error);
   if (status != ZB_OK) return status;
@@ -98,15 +118,16 @@ enum zb_status zb_command_export(const struct zb_options *options, int64_t start
     status =
         zb_fail(error, ZB_BAD_INPUT, "an %s answer has no schedule to export", zb_status_word(answer.status));
   if (status == ZB_OK) status = zb_check_schedule(answer.profile, answer.schedule, &timeline, error);
-  if (status == ZB_OK && zb_export_shows_comparison(format) && !options->only_schedule)
+  if (status == ZB_OK && format->uses & ZB_EXPORT_COMPARE && !options->only_schedule)
     status = zb_report_data_compute(options, &answer, start_ns, &beside, error);
   if (status == ZB_OK) {
-    const struct zb_export_input input = {.answer = &answer,
-                                          .timeline = &timeline,
-                                          .torch_minor = options->target + ZB_TORCH_FIRST_MINOR,
-                                          .layers = options->layers,
-                                          .compare = beside.has_compare ? &beside.compare : NULL,
-                                          .frontiers = beside.has_frontiers ? &beside.frontiers : NULL};
+    const struct zb_export_input input = {
+        .answer = &answer,
+        .timeline = &timeline,
+        .torch_minor = options->target < 0 ? ZB_TORCH_LAST_MINOR : options->target + ZB_TORCH_FIRST_MINOR,
+        .layers = options->layers,
+        .compare = beside.has_compare ? &beside.compare : NULL,
+        .frontiers = beside.has_frontiers ? &beside.frontiers : NULL};
     status = format->write(&input, &output, error);
   }
   if (status != ZB_OK && !error->path[0]) zb_error_set_path(error, options->operand);

@@ -315,6 +315,7 @@ enum zb_status zb_options_parse(enum zb_command command, int count, char **argum
   bool seen[OPTIONS] = {false};
   struct zb_options read = {.command = command};
   for (const struct option *o = table; o < table + OPTIONS; o++) {
+    if (!o->value && o->type == CHOICE) *(zb_option_CHOICE *)(void *)((char *)&read + o->offset) = -1;
     if (!o->value) continue;
     enum zb_status status = read_value(o, o->value, &read, error);
     assert(status == ZB_OK);

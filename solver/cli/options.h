@@ -50,7 +50,7 @@ enum {
 
 // What --target takes: the releases of torch with the pipeline runtime that we write for, 2.6 and on.
 #define ZB_TORCH_RELEASES "2.6|2.7|2.8|2.9|2.10|2.11|2.12|2.13|2.14|2.15"
-enum { ZB_TORCH_FIRST_MINOR = 6 };
+enum { ZB_TORCH_FIRST_MINOR = 6, ZB_TORCH_LAST_MINOR = 15 };
 
 // Field, letter (0: none), name, argument, type, default (as the user would write it), least, most, unit or
 // the choices separated by '|', commands, help. A type's reader and C type are in options.c.
@@ -60,8 +60,8 @@ enum { ZB_TORCH_FIRST_MINOR = 6 };
     "write the result (the frontier's chart) to FILE")                                           \
   X(format, 0, "to", "FORMAT", TEXT, NULL, 0, 0, "", ZB_ON_EXPORT,                               \
     "what to write (listed below)")                                                              \
-  X(target, 0, "target", "RELEASE", CHOICE, "2.15", 0, 0, ZB_TORCH_RELEASES, ZB_ON_EXPORT,       \
-    "of torch to write for")                                                                     \
+  X(target, 0, "target", "RELEASE", CHOICE, NULL, 0, 0, ZB_TORCH_RELEASES, ZB_ON_EXPORT,         \
+    "of torch to write for, where the format is torch's (2.15)")                                 \
   X(layers, 0, "layers", "N", COUNT, NULL, 1, 1000000, "", ZB_ON_EXPORT,                         \
     "of the model, for megatron-layout")                                                         \
   X(source, 0, "from", "FORMAT", TEXT, NULL, 0, 0, "", ZB_ON_IMPORT | ZB_ON_PROFILE,             \
@@ -139,7 +139,7 @@ enum zb_color { ZB_COLOR_AUTO, ZB_COLOR_ALWAYS, ZB_COLOR_NEVER }; // the choices
 typedef bool zb_option_FLAG;
 typedef const char *zb_option_TEXT; // NULL: not given
 typedef int64_t zb_option_COUNT;    // 0: not given and no default
-typedef int zb_option_CHOICE;       // place among the choices
+typedef int zb_option_CHOICE;       // place among the choices; -1: not given and no default
 typedef double zb_option_SECONDS;
 typedef int64_t zb_option_MULTIPLE; // in millionths
 typedef struct zb_limit zb_option_LIMIT;

@@ -20,24 +20,23 @@ static enum zb_status write_schedule(const struct zb_export_input *input, struct
 }
 
 static const struct zb_export_format formats[] = {
-    {"schedule", "our own schedule file, as solve writes it", write_schedule},
-    {"torch-csv", "compute actions of torch.distributed.pipelining, one row a rank", zb_torch_write_compute},
-    {"torch-comms-csv", "the same with communication actions, proven to finish", zb_torch_write_comms},
-    {"node-list", "local_order of the zero-bubble Megatron fork, as JSON", zb_node_list_write},
-    {"megatron-layout", "Megatron-LM's layout of --layers on the stages, without an order",
+    {"schedule", "our own schedule file, as solve writes it", 0, write_schedule},
+    {"torch-csv", "compute actions of torch.distributed.pipelining, one row a rank", ZB_EXPORT_TARGET,
+     zb_torch_write_compute},
+    {"torch-comms-csv", "the same with communication actions, proven to finish", ZB_EXPORT_TARGET,
+     zb_torch_write_comms},
+    {"node-list", "local_order of the zero-bubble Megatron fork, as JSON", 0, zb_node_list_write},
+    {"megatron-layout", "Megatron-LM's layout of --layers on the stages, without an order", ZB_EXPORT_LAYERS,
      zb_megatron_layout_write},
-    {"chrome-trace", "a trace for Perfetto and chrome://tracing", zb_export_chrome_trace},
-    {"svg", "a picture: ops over time, memory below, the bound as a line", zb_export_svg},
-    {"html", "one page with everything: chart, devices, comparison, frontier", zb_export_html},
+    {"chrome-trace", "a trace for Perfetto and chrome://tracing", 0, zb_export_chrome_trace},
+    {"svg", "a picture: ops over time, memory below, the bound as a line", 0, zb_export_svg},
+    {"html", "one page with everything: chart, devices, comparison, frontier", ZB_EXPORT_COMPARE,
+     zb_export_html},
 };
 
 int zb_export_format_count(void) { return sizeof formats / sizeof *formats; }
 
 const struct zb_export_format *zb_export_format_at(int index) { return &formats[index]; }
-
-bool zb_export_shows_comparison(const struct zb_export_format *format) {
-  return format->write == zb_export_html;
-}
 
 void zb_export_set(struct zb_export_output *output, const char *framework, const char *key,
                    const char *format, ...) {

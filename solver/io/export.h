@@ -37,8 +37,16 @@ struct zb_export_output {
   struct zb_text notes; // for the user, each line ended by a line break
 };
 
+// What a format makes of an option that not all of them have.
+enum {
+  ZB_EXPORT_TARGET = 1,  // torch_minor
+  ZB_EXPORT_LAYERS = 2,  // layers
+  ZB_EXPORT_COMPARE = 4, // compare and frontiers, so that they are worth computing
+};
+
 struct zb_export_format {
   const char *name, *help; // help: one line
+  unsigned uses;           // ZB_EXPORT_*
   // BAD_INPUT says what the format cannot carry, and what it can.
   enum zb_status (*write)(const struct zb_export_input *input, struct zb_export_output *output,
                           struct zb_error *error);
@@ -46,9 +54,6 @@ struct zb_export_format {
 
 int zb_export_format_count(void);
 const struct zb_export_format *zb_export_format_at(int index);
-
-// Whether the format shows a comparison and a frontier, so that they are worth computing.
-bool zb_export_shows_comparison(const struct zb_export_format *format);
 
 // Appends a setting; value as printf would print it.
 void zb_export_set(struct zb_export_output *output, const char *framework, const char *key,

@@ -17,3 +17,6 @@ try schedule.json --to schedule -o absent/again.json
 try absent.json --to schedule
 sed 's/"span_ns": [0-9]*/"span_ns": 1/' schedule.json >bad.json
 try bad.json --to schedule
+try schedule.json --to svg --target 2.6
+try schedule.json --to torch-csv --layers 24
+try schedule.json --to torch-csv --only-schedule

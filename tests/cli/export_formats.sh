@@ -3,7 +3,7 @@ for method in zb-h1 1f1b-interleaved zb-v; do
   "$ZBSOLVE" solve "$CONFIGS/zb-measured-4-stage.json" --microbatches 4 --memory-limit none --method $method -q -o $method.json >/dev/null
   for format in torch-csv node-list megatron-layout; do
     echo "-- $method $format"
-    "$ZBSOLVE" export $method.json --to $format --layers 26 -o out 2>notes
+    "$ZBSOLVE" export $method.json --to $format $([ $format != megatron-layout ] || echo --layers 26) -o out 2>notes
     [ $format != node-list ] || sed -n 1,4p out
     [ $format = node-list ] || [ ! -e out ] || cat out
     cat notes
