@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "solver/io/text.h"
+#include "solver/io/command_line.h"
 #include "solver/model/status.h"
 
 // Name, operand, what it is for. Each has a function zb_replay_NAME (replay_commands.h).
@@ -86,11 +86,11 @@ enum {
     "print this")
 // clang-format on
 
-// The C type of each option type.
+// The C type of each option type; what it is where nothing is given and there is no default: command_line.h.
 typedef bool zb_replay_FLAG;
-typedef const char *zb_replay_TEXT; // NULL: not given
+typedef const char *zb_replay_TEXT;
 typedef int64_t zb_replay_COUNT;
-typedef int zb_replay_CHOICE;    // place among the choices; -1: not given and no default
+typedef int zb_replay_CHOICE;
 typedef double zb_replay_NUMBER; // at least 0; -1: not given and no default
 
 struct zb_replay_options {
@@ -108,9 +108,7 @@ enum zb_status zb_replay_options_parse(int count, char **arguments, struct zb_re
                                        struct zb_error *error);
 
 void zb_replay_help(struct zb_text *out); // all commands
-void zb_replay_help_command(enum zb_replay_command command, struct zb_text *out);
-
-// The command called `name`, or ZB_REPLAY_COMMANDS.
-enum zb_replay_command zb_replay_command_find(const char *name);
+// The options of the command called `name`; BAD_INPUT where there is none.
+enum zb_status zb_replay_help_command(const char *name, struct zb_text *out, struct zb_error *error);
 
 #endif

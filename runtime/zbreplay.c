@@ -30,11 +30,7 @@ static enum zb_status print_help(int count, char **words, struct zb_text *out, s
     zb_replay_help(out);
     return ZB_OK;
   }
-  enum zb_replay_command command = zb_replay_command_find(words[0]);
-  if (command == ZB_REPLAY_COMMANDS)
-    return zb_fail(error, ZB_BAD_INPUT, "unknown command %s (zbreplay help lists them)", words[0]);
-  zb_replay_help_command(command, out);
-  return ZB_OK;
+  return zb_replay_help_command(words[0], out, error);
 }
 
 static enum zb_status run(int count, char **words, struct zb_text *out, struct zb_error *error) {
@@ -48,10 +44,7 @@ static enum zb_status run(int count, char **words, struct zb_text *out, struct z
   struct zb_replay_options options;
   enum zb_status status = zb_replay_options_parse(count, words, &options, error);
   if (status != ZB_OK) return status;
-  if (options.help) {
-    zb_replay_help_command(options.command, out);
-    return ZB_OK;
-  }
+  if (options.help) return zb_replay_help_command(words[0], out, error);
   zb_gemm_prepare();
   return commands[options.command](&options, out, say_at_once, error);
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "solver/cli/quantity.h"
-#include "solver/io/text.h"
+#include "solver/io/command_line.h"
 #include "solver/model/status.h"
 
 // Command, the operand it takes (".." at its end: up to ZB_OPERANDS of them), what it is for. Every command
@@ -53,7 +53,7 @@ enum {
 enum { ZB_TORCH_FIRST_MINOR = 6, ZB_TORCH_LAST_MINOR = 15 };
 
 // Field, letter (0: none), name, argument, type, default (as the user would write it), least, most, unit or
-// the choices separated by '|', commands, help. A type's reader and C type are in options.c.
+// the choices separated by '|', commands, help. A type's reader is in command_line.h or options.c.
 // clang-format off
 #define ZB_OPTION_TABLE(X)                                                                       \
   X(output, 'o', "output", "FILE", TEXT, NULL, 0, 0, "", ZB_ON_OUTPUT,                           \
@@ -144,8 +144,6 @@ typedef double zb_option_SECONDS;
 typedef int64_t zb_option_MULTIPLE; // in millionths
 typedef struct zb_limit zb_option_LIMIT;
 
-enum { ZB_OPERANDS = 256 };
-
 struct zb_options {
   enum zb_command command;
   const char *operand;               // the file that the command is about, the first of several
@@ -175,8 +173,5 @@ enum zb_status zb_format_find(enum zb_command command, const char *option, const
 // All commands and methods; the options of one command.
 void zb_help_print(struct zb_text *out);
 void zb_help_print_command(enum zb_command command, struct zb_text *out);
-
-// The nearest of `words` to a mistyped `text`, or NULL when none is near.
-const char *zb_nearest_word(const char *text, const char *const *words, int count);
 
 #endif
