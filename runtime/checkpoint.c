@@ -30,6 +30,9 @@ uint64_t zb_training_digest(const struct zb_training *training) {
                 gpt->hidden, gpt->heads, gpt->sequence, gpt->vocabulary, gpt->samples, adamw->rate,
                 adamw->beta1, adamw->beta2, adamw->epsilon, adamw->decay, adamw->clip, training->seed,
                 training->corpus->seed, training->microbatches, sizeof(zb_real));
+  // Said only where it is not the usual, so that checkpoints are good for what they always were.
+  if (training->dtype == ZB_BF16) zb_text_put(&text, " bf16");
+  if (training->tf32) zb_text_put(&text, " tf32");
   uint64_t digest = zb_digest_add(ZB_DIGEST_START, text.data ? text.data : "", text.size);
   zb_text_free(&text);
   return zb_digest_add(digest, training->corpus->text.data, training->corpus->text.size);
@@ -83,7 +86,7 @@ static enum zb_status parse(const struct zb_text *file, const struct zb_training
   begin++;
   if (digest != zb_training_digest(training) || numbers != 3 * checkpoint->count)
     return zb_fail(error, ZB_BAD_INPUT,
-                   "a checkpoint of another model, optimizer, data, seed or number of microbatches");
+                   "a checkpoint of another model, optimizer, data, seed, dtype or number of microbatches");
   if (file->size - begin != bytes_of(checkpoint) || checkpoint->step < 0 || checkpoint->made < 0)
     return zb_fail(error, ZB_BAD_INPUT, "a damaged checkpoint: %zu bytes of numbers, expected %zu",
                    file->size - begin, bytes_of(checkpoint));

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "kernels/scalar.h"
-#include "runtime/straight.h"
+#include "runtime/training.h"
 #include "solver/model/status.h"
 
 struct zb_checkpoint {

@@ -13,6 +13,8 @@ struct cpu {
   const struct zb_compute_setup *setup;
   struct zb_workspace *workspace;
   struct zb_stage **stage; // [stages of the model] NULL: another device's
+  double *partial;         // [units]
+  int64_t ops_done;
 };
 
 static void close_state(void *state) {
@@ -22,7 +24,27 @@ static void close_state(void *state) {
     zb_stage_free(cpu->stage[s], &cpu->workspace->keep);
   zb_workspace_free(cpu->workspace);
   free(cpu->stage);
+  free(cpu->partial);
   free(cpu);
+}
+
+static unsigned room_of(const struct zb_compute_setup *setup) {
+  unsigned room = 0;
+  if (setup->may_undo && setup->rollback == ZB_ROLLBACK_COPY) room |= ZB_STAGE_COPY;
+  if (setup->may_undo && setup->weights_before_verdict) room |= ZB_STAGE_GRADIENTS;
+  return room;
+}
+
+static int64_t needs(const struct zb_compute_setup *setup) {
+  const struct zb_gpt *gpt = setup->training->gpt;
+  unsigned room = room_of(setup);
+  // Parameters, gradient, two moments; a copy of all but the gradient; a second gradient.
+  int64_t copies = 4 + (room & ZB_STAGE_COPY ? 3 : 0) + (room & ZB_STAGE_GRADIENTS ? 1 : 0), numbers = 0;
+  for (int s = 0; s < setup->profile->stages; s++)
+    for (int u = setup->first_unit[s]; u < setup->first_unit[s + 1]; u++)
+      if (setup->profile->device_of[s] == setup->device)
+        numbers += copies * (int64_t)zb_unit_sizes(gpt, u).parameters;
+  return numbers * (int64_t)sizeof(zb_real) + zb_workspace_bytes(gpt) + zb_compute_peak(setup);
 }
 
 static enum zb_status open_state(const struct zb_compute_setup *setup, void **state, struct zb_error *error) {
@@ -32,11 +54,11 @@ static enum zb_status open_state(const struct zb_compute_setup *setup, void **st
   if (!cpu) return zb_fail_memory(error);
   cpu->setup = setup;
   cpu->stage = calloc((size_t)profile->stages, sizeof *cpu->stage);
-  enum zb_status status =
-      cpu->stage ? zb_workspace_create(training->gpt, &cpu->workspace, error) : zb_fail_memory(error);
-  unsigned room = 0;
-  if (setup->may_undo && setup->rollback == ZB_ROLLBACK_COPY) room |= ZB_STAGE_COPY;
-  if (setup->may_undo && setup->weights_before_verdict) room |= ZB_STAGE_GRADIENTS;
+  cpu->partial = calloc((size_t)zb_gpt_units(training->gpt), sizeof *cpu->partial);
+  enum zb_status status = cpu->stage && cpu->partial
+                              ? zb_workspace_create(training->gpt, &cpu->workspace, error)
+                              : zb_fail_memory(error);
+  unsigned room = room_of(setup);
   for (int s = 0; status == ZB_OK && s < profile->stages; s++) {
     if (profile->device_of[s] != setup->device) continue;
     status = zb_stage_create(training->gpt, training->corpus, setup->first_unit[s], setup->first_unit[s + 1],
@@ -72,6 +94,7 @@ static enum zb_status begin(void *state, int64_t step, struct zb_error *error) {
   struct cpu *cpu = state;
   for (int s = next(cpu, -1); s >= 0; s = next(cpu, s))
     zb_stage_begin(cpu->stage[s], &cpu->workspace->keep, step);
+  cpu->ops_done = 0;
   return ZB_OK;
 }
 
@@ -96,6 +119,7 @@ static enum zb_status run_op(void *state, struct zb_op op, const void *in, void 
     break;
   }
   when->end_ns = zb_clock_ns();
+  cpu->ops_done++;
   return status;
 }
 
@@ -110,16 +134,28 @@ static enum zb_status await(void *state, void *event, struct zb_error *error) {
   return ZB_OK;
 }
 
-static enum zb_status finish(void *state, int64_t deadline_ns, struct zb_error *error) {
+static enum zb_status finish(void *state, int64_t deadline_ns, bool *done, struct zb_error *error) {
   (void)state, (void)deadline_ns, (void)error;
+  *done = true;
   return ZB_OK;
 }
 
-static enum zb_status norm(void *state, double *partial, struct zb_error *error) {
+static int64_t ops_done(void *state) {
+  struct cpu *cpu = state;
+  return cpu->ops_done;
+}
+
+static enum zb_status norm(void *state, struct zb_error *error) {
   (void)error;
   struct cpu *cpu = state;
-  for (int s = next(cpu, -1); s >= 0; s = next(cpu, s)) zb_stage_norm(cpu->stage[s], partial);
+  for (int s = next(cpu, -1); s >= 0; s = next(cpu, s)) zb_stage_norm(cpu->stage[s], cpu->partial);
   return ZB_OK;
+}
+
+static void partials(void *state, double *partial) {
+  struct cpu *cpu = state;
+  for (int s = next(cpu, -1); s >= 0; s = next(cpu, s))
+    for (int u = cpu->stage[s]->first; u < cpu->stage[s]->end; u++) partial[u] = cpu->partial[u];
 }
 
 static enum zb_status step(void *state, double scale, bool undoable, struct zb_error *error) {
@@ -211,6 +247,8 @@ const struct zb_compute zb_compute_cpu = {
     .name = "cpu",
     .help = "trains, one core a device",
     .trains = true,
+    .look = zb_compute_look_at_host,
+    .needs = needs,
     .open = open_state,
     .close = close_state,
     .allocate = allocate,
@@ -220,7 +258,9 @@ const struct zb_compute zb_compute_cpu = {
     .record = record,
     .await = await,
     .finish = finish,
+    .ops_done = ops_done,
     .norm = norm,
+    .partials = partials,
     .step = step,
     .undo = undo,
     .poison = poison,

@@ -24,7 +24,19 @@ struct sleeper {
   int64_t kept_bytes, peak_bytes;
   int64_t planned_end_ns, end_ns; // of the last op: when it should have ended, and when it did
   double nan_in;                  // added to the partials of the device's units: 0, or a NaN after poison
+  int64_t ops_done;
 };
+
+static enum zb_status look(const struct zb_training *training, const struct zb_demand *need, int count,
+                           struct zb_error *error) {
+  (void)training, (void)need, (void)count, (void)error;
+  return ZB_OK;
+}
+
+static int64_t needs(const struct zb_compute_setup *setup) {
+  (void)setup;
+  return (int64_t)sizeof(struct sleeper);
+}
 
 static enum zb_status open_state(const struct zb_compute_setup *setup, void **state, struct zb_error *error) {
   struct sleeper *sleeper = calloc(1, sizeof *sleeper);
@@ -51,6 +63,7 @@ static enum zb_status begin(void *state, int64_t step, struct zb_error *error) {
   sleeper->kept_bytes = 0;
   sleeper->planned_end_ns = sleeper->end_ns = 0; // a batch begins when it begins
   sleeper->nan_in = 0;
+  sleeper->ops_done = 0;
 #ifdef __linux__
   // The kernel may put off a wake-up by 50 us to save power, and the ops are short.
   prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
@@ -77,6 +90,7 @@ static enum zb_status run_op(void *state, struct zb_op op, const void *in, void 
   sleeper->planned_end_ns = from_ns + time_ns;
   if (time_ns) sleep_until(sleeper->planned_end_ns);
   when->end_ns = sleeper->end_ns = zb_clock_ns();
+  sleeper->ops_done++;
   return ZB_OK;
 }
 
@@ -91,20 +105,29 @@ static enum zb_status await(void *state, void *event, struct zb_error *error) {
   return ZB_OK;
 }
 
-static enum zb_status finish(void *state, int64_t deadline_ns, struct zb_error *error) {
+static enum zb_status finish(void *state, int64_t deadline_ns, bool *done, struct zb_error *error) {
   (void)state, (void)deadline_ns, (void)error;
+  *done = true;
   return ZB_OK;
 }
 
-static enum zb_status norm(void *state, double *partial, struct zb_error *error) {
-  (void)error;
+static int64_t ops_done(void *state) {
+  struct sleeper *sleeper = state;
+  return sleeper->ops_done;
+}
+
+static enum zb_status norm(void *state, struct zb_error *error) {
+  (void)state, (void)error;
+  return ZB_OK;
+}
+
+static void partials(void *state, double *partial) {
   struct sleeper *sleeper = state;
   const struct zb_compute_setup *setup = sleeper->setup;
   for (int s = 0; s < setup->profile->stages; s++)
     for (int u = setup->first_unit[s];
          setup->profile->device_of[s] == setup->device && u < setup->first_unit[s + 1]; u++)
       partial[u] = sleeper->nan_in;
-  return ZB_OK;
 }
 
 static enum zb_status step(void *state, double scale, bool undoable, struct zb_error *error) {
@@ -148,6 +171,8 @@ const struct zb_compute zb_compute_sleep = {
     .name = "sleep",
     .help = "computes nothing, waits the profile's times",
     .pretends = true,
+    .look = look,
+    .needs = needs,
     .open = open_state,
     .close = free,
     .allocate = allocate,
@@ -157,7 +182,9 @@ const struct zb_compute zb_compute_sleep = {
     .record = record,
     .await = await,
     .finish = finish,
+    .ops_done = ops_done,
     .norm = norm,
+    .partials = partials,
     .step = step,
     .undo = undo,
     .poison = poison,

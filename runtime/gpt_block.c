@@ -68,6 +68,7 @@ struct zb_unit_sizes zb_block_sizes(const struct zb_gpt *gpt) {
   return (struct zb_unit_sizes){
       .parameters = parts_of(gpt).count,
       .brief = 2 * t + t * (size_t)gpt->heads * sequence,
+      .exact = 2 * t,
       .long_ = 14 * th,
       .late = 4 * th,
       .scratch = backward,

@@ -71,6 +71,7 @@ static struct zb_unit_sizes head_sizes(const struct zb_gpt *gpt) {
   return (struct zb_unit_sizes){
       .parameters = head_parts(gpt).parameters,
       .brief = tokens,
+      .exact = tokens,
       .long_ = message + tokens * (size_t)gpt->vocabulary,
       .late = message,
       .scratch = message,
@@ -156,6 +157,16 @@ static int kind_of(const struct zb_gpt *gpt, int unit) { return unit == 0 ? 0 : 
 
 struct zb_unit_sizes zb_unit_sizes(const struct zb_gpt *gpt, int unit) {
   return kinds[kind_of(gpt, unit)].sizes(gpt);
+}
+
+struct zb_unit_bytes zb_unit_bytes(const struct zb_gpt *gpt, int unit, enum zb_dtype dtype) {
+  struct zb_unit_sizes sizes = zb_unit_sizes(gpt, unit);
+  size_t each = dtype == ZB_FP32 ? sizeof(zb_real) : zb_dtype_bytes(dtype);
+  return (struct zb_unit_bytes){
+      .brief = sizes.exact * sizeof(zb_real) + (sizes.brief - sizes.exact) * each,
+      .long_ = sizes.long_ * each,
+      .late = sizes.late * each,
+  };
 }
 
 void zb_unit_start(const struct zb_gpt *gpt, int unit, uint64_t seed, zb_real *parameters) {

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/dtype.h"
 #include "kernels/scalar.h"
 #include "runtime/gpt.h"
 
@@ -22,6 +23,7 @@
 struct zb_unit_sizes {
   size_t parameters, brief, long_, late;
   size_t scratch; // during F, B or W
+  size_t exact;   // how many of brief, the first ones, are fp32 whatever the dtype
 };
 
 // The microbatch that a pass works on. `tokens` and `targets` [zb_gpt_tokens] are the bytes read and the
@@ -39,6 +41,12 @@ struct zb_unit_kept {
 };
 
 struct zb_unit_sizes zb_unit_sizes(const struct zb_gpt *gpt, int unit);
+
+// The same of what is kept, in bytes.
+struct zb_unit_bytes {
+  size_t brief, long_, late;
+};
+struct zb_unit_bytes zb_unit_bytes(const struct zb_gpt *gpt, int unit, enum zb_dtype dtype);
 
 // Writes the start values, a function of seed, unit and position alone: matrices uniform with standard
 // deviation 0.02 (those that add to the residual divided by sqrt(2 blocks)), gains 1, biases 0.

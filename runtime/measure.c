@@ -1,7 +1,8 @@
 // measure.c - timing ops and transfers.
 //
 // An op is timed as the backend reports it, in the order F, B, W, then F, BW: so each finds in the caches
-// about what it would find in a pipeline, and the backend itself is what a run uses.
+// about what it would find in a pipeline, and the backend itself is what a run uses. Transfers go between
+// buffers of the backend, behind its events where it has them.
 #include "runtime/measure.h"
 
 #include <pthread.h>
@@ -16,7 +17,10 @@ enum { WARM_UP = 2, TRANSFERS = 200 };
 
 static const int64_t patience_ns = INT64_C(60000000000);
 
+enum { BUFFERS = 4 };
+
 struct meter {
+  void *state, *buffer[BUFFERS];
   const struct zb_compute_setup *setup;
   const struct zb_compute *compute;
   int repeats;
@@ -39,13 +43,13 @@ static int64_t median(int64_t *ns, int count) {
 }
 
 // F, B, W and F, BW of one stage, once.
-static enum zb_status time_once(struct meter *meter, void *state, int stage, int64_t round, void *buffer[4],
-                                struct zb_interval when[5]) {
+static enum zb_status time_once(struct meter *meter, int stage, int64_t round, struct zb_interval when[5]) {
   static const struct {
     enum zb_kind kind;
     int microbatch;
   } ops[] = {{ZB_F, 0}, {ZB_B, 0}, {ZB_W, 0}, {ZB_F, 1}, {ZB_BW, 1}};
   const struct zb_compute *compute = meter->compute;
+  void *state = meter->state, **buffer = meter->buffer;
   bool first = stage == 0, last = stage == meter->setup->profile->stages - 1;
   enum zb_status status = compute->begin(state, round, &meter->error);
   for (int k = 0; status == ZB_OK && k < 5; k++) {
@@ -56,18 +60,18 @@ static enum zb_status time_once(struct meter *meter, void *state, int stage, int
     if (op.kind == ZB_W) in = out = NULL;
     status = compute->op(state, op, in, out, &when[k], &meter->error);
   }
-  if (status == ZB_OK) status = compute->finish(state, zb_clock_ns() + patience_ns, &meter->error);
+  if (status == ZB_OK) status = zb_compute_finish(compute, state, zb_clock_ns() + patience_ns, &meter->error);
   return status;
 }
 
-static enum zb_status time_stage(struct meter *meter, void *state, int stage, void *buffer[4]) {
+static enum zb_status time_stage(struct meter *meter, int stage) {
   int repeats = meter->repeats;
   int64_t *took = malloc((size_t)repeats * 4 * sizeof *took);
   if (!took) return zb_fail_memory(&meter->error);
   enum zb_status status = ZB_OK;
   for (int k = -WARM_UP; status == ZB_OK && k < repeats; k++) {
     struct zb_interval when[5];
-    status = time_once(meter, state, stage, k + WARM_UP, buffer, when);
+    status = time_once(meter, stage, k + WARM_UP, when);
     static const int counted[4] = {0, 1, 2, 4};
     for (int kind = 0; status == ZB_OK && k >= 0 && kind < 4; kind++)
       took[kind * repeats + k] = when[counted[kind]].end_ns - when[counted[kind]].start_ns;
@@ -85,19 +89,23 @@ static enum zb_status time_stage(struct meter *meter, void *state, int stage, vo
 static enum zb_status time_device(struct meter *meter) {
   const struct zb_compute *compute = meter->compute;
   const struct zb_compute_setup *setup = meter->setup;
-  size_t bytes = zb_gpt_message(setup->training->gpt) * sizeof(zb_real);
-  void *state = NULL, *buffer[4] = {NULL};
-  enum zb_status status = compute->open(setup, &state, &meter->error);
-  for (int k = 0; status == ZB_OK && k < 4; k++)
-    status = compute->allocate(state, bytes, &buffer[k], &meter->error);
+  size_t bytes = zb_training_message_bytes(setup->training);
+  enum zb_status status = compute->open(setup, &meter->state, &meter->error);
+  for (int k = 0; status == ZB_OK && k < BUFFERS; k++)
+    status = compute->allocate(meter->state, bytes, &meter->buffer[k], &meter->error);
   // Whoever failed must not keep the others waiting.
   if (meter->together) pthread_barrier_wait(meter->together);
   for (int s = 0; status == ZB_OK && s < setup->profile->stages; s++)
-    if (setup->profile->device_of[s] == setup->device) status = time_stage(meter, state, s, buffer);
-  if (status == ZB_OK) meter->static_bytes = compute->memory(state).static_bytes;
-  for (int k = 0; k < 4 && state; k++) compute->release(state, buffer[k]);
-  compute->close(state);
+    if (setup->profile->device_of[s] == setup->device) status = time_stage(meter, s);
+  if (status == ZB_OK) meter->static_bytes = compute->memory(meter->state).static_bytes;
   return status;
+}
+
+static void close_meter(struct meter *meter) {
+  if (!meter->state) return;
+  for (int k = 0; k < BUFFERS; k++)
+    if (meter->buffer[k]) meter->compute->release(meter->state, meter->buffer[k]);
+  meter->compute->close(meter->state);
 }
 
 static void *run_meter(void *argument) {
@@ -137,6 +145,7 @@ static enum zb_status run_meters(struct meter *meter, int devices, struct zb_err
 
 struct peer {
   const struct zb_transport *transport;
+  const struct meter *meter; // whose device and buffer it is
   void *shared;
   int device;
   size_t bytes;
@@ -145,38 +154,47 @@ struct peer {
   struct zb_error error;
 };
 
-static enum zb_status pass_message(struct peer *peer, void *endpoint, bool sends, void *data) {
+static enum zb_status pass_message(struct peer *peer, void *endpoint, bool sends) {
+  const struct zb_compute *compute = peer->meter->compute;
+  void *state = peer->meter->state, *data = peer->meter->buffer[0], *event = NULL;
   struct zb_ticket ticket = {.posted = false};
   struct zb_label label = {0};
-  void *event;
-  enum zb_status status = sends ? peer->transport->send(endpoint, 1 - peer->device, label, data, peer->bytes,
-                                                        NULL, &ticket, &peer->error)
-                                : peer->transport->receive(endpoint, 1 - peer->device, label, data,
-                                                           peer->bytes, NULL, &ticket, &peer->error);
+  enum zb_status status = compute->record(state, &event, &peer->error);
+  if (status != ZB_OK) return status;
+  status = sends ? peer->transport->send(endpoint, 1 - peer->device, label, data, peer->bytes, event, &ticket,
+                                         &peer->error)
+                 : peer->transport->receive(endpoint, 1 - peer->device, label, data, peer->bytes, event,
+                                            &ticket, &peer->error);
   if (status == ZB_OK)
     status = peer->transport->wait(endpoint, &ticket, zb_clock_ns() + patience_ns, &event, &peer->error);
+  if (status == ZB_OK && event) status = compute->await(state, event, &peer->error);
   return status;
 }
 
 static void *run_peer(void *argument) {
   struct peer *peer = argument;
-  void *endpoint = NULL, *data = zb_reals(peer->bytes / sizeof(zb_real));
-  peer->status = data ? peer->transport->open(peer->shared, peer->device, &endpoint, &peer->error)
-                      : zb_fail_memory(&peer->error);
+  const struct zb_compute *compute = peer->meter->compute;
+  struct zb_mover mover = {compute->copy, peer->meter->state};
+  void *endpoint = NULL;
+  peer->status =
+      peer->transport->open(peer->shared, peer->device, mover.copy ? &mover : NULL, &endpoint, &peer->error);
   for (int k = 0; peer->status == ZB_OK && k < TRANSFERS; k++) {
     int64_t start_ns = zb_clock_ns();
     for (int turn = 0; peer->status == ZB_OK && turn < 2; turn++)
-      peer->status = pass_message(peer, endpoint, (turn == 0) == (peer->device == 0), data);
+      peer->status = pass_message(peer, endpoint, (turn == 0) == (peer->device == 0));
+    if (peer->status == ZB_OK)
+      peer->status =
+          zb_compute_finish(compute, peer->meter->state, zb_clock_ns() + patience_ns, &peer->error);
     if (peer->device == 0) peer->took_ns[k] = zb_clock_ns() - start_ns;
   }
   if (peer->status != ZB_OK) peer->transport->abandon(peer->shared);
   if (endpoint) peer->transport->close(endpoint);
-  free(data);
   return NULL;
 }
 
-static enum zb_status time_transfer(const struct zb_transport *transport, size_t bytes, int64_t *one_way_ns,
-                                    struct zb_error *error) {
+// Between devices 0 and 1, which are open.
+static enum zb_status time_transfer(const struct zb_transport *transport, const struct meter *meter,
+                                    size_t bytes, int64_t *one_way_ns, struct zb_error *error) {
   void *shared = NULL;
   int first, count;
   int64_t took_ns[TRANSFERS];
@@ -189,8 +207,12 @@ static enum zb_status time_transfer(const struct zb_transport *transport, size_t
   }
   struct peer peer[2];
   for (int d = 0; d < 2; d++)
-    peer[d] = (struct peer){
-        .transport = transport, .shared = shared, .device = d, .bytes = bytes, .took_ns = took_ns};
+    peer[d] = (struct peer){.transport = transport,
+                            .meter = &meter[d],
+                            .shared = shared,
+                            .device = d,
+                            .bytes = bytes,
+                            .took_ns = took_ns};
   pthread_t other;
   if (pthread_create(&other, NULL, run_peer, &peer[1]) != 0) {
     status = zb_fail(error, ZB_FAILED, "no thread for device 1");
@@ -204,6 +226,16 @@ static enum zb_status time_transfer(const struct zb_transport *transport, size_t
   }
   transport->leave(shared, ZB_OK);
   if (status == ZB_OK) *one_way_ns = median(took_ns, TRANSFERS) / 2;
+  return status;
+}
+
+static enum zb_status look(const struct zb_compute *compute, const struct zb_compute_setup *setup,
+                           int devices, struct zb_error *error) {
+  struct zb_demand *need = calloc((size_t)devices, sizeof *need);
+  if (!need) return zb_fail_memory(error);
+  for (int d = 0; d < devices; d++) need[d] = (struct zb_demand){d, d, true, compute->needs(&setup[d])};
+  enum zb_status status = compute->look(setup->training, need, devices, error);
+  free(need);
   return status;
 }
 
@@ -235,8 +267,8 @@ enum zb_status zb_measure_profile(const struct zb_training *training, const stru
     goto done;
   }
   for (int d = 0; d < devices; d++) {
-    setup[d] =
-        (struct zb_compute_setup){.profile = p, .training = &timed, .first_unit = first_unit, .device = d};
+    setup[d] = (struct zb_compute_setup){
+        .profile = p, .training = &timed, .first_unit = first_unit, .device = d, .seat = d};
     meter[d] = (struct meter){.setup = &setup[d],
                               .compute = compute,
                               .repeats = repeats,
@@ -245,18 +277,20 @@ enum zb_status zb_measure_profile(const struct zb_training *training, const stru
                               .w_ns = p->w_ns,
                               .bw_ns = p->bw_ns};
   }
-  status = run_meters(meter, devices, error);
+  status = look(compute, setup, devices, error);
+  if (status == ZB_OK) status = run_meters(meter, devices, error);
   if (status == ZB_OK && devices > 1)
-    status = time_transfer(transport, zb_gpt_message(training->gpt) * sizeof(zb_real), &comm_ns, error);
+    status = time_transfer(transport, meter, zb_training_message_bytes(training), &comm_ns, error);
   if (status != ZB_OK) goto done;
   for (int s = 0; s < p->stages; s++) {
-    zb_stage_memory(training->gpt, first_unit[s], first_unit[s + 1], &p->f_bytes[s], &p->b_bytes[s],
-                    &p->w_bytes[s]);
+    zb_stage_memory(training->gpt, training->dtype, first_unit[s], first_unit[s + 1], &p->f_bytes[s],
+                    &p->b_bytes[s], &p->w_bytes[s]);
     p->comm_forward_ns[s] = p->comm_backward_ns[s] = s + 1 < p->stages ? comm_ns : 0;
   }
   for (int d = 0; d < devices; d++) p->static_bytes[d] = meter[d].static_bytes;
   status = zb_profile_finish(p, error);
 done:
+  for (int d = 0; meter && d < devices; d++) close_meter(&meter[d]);
   free(setup);
   free(meter);
   free(first_unit);

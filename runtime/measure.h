@@ -3,7 +3,6 @@
 #define ZB_MEASURE_H
 
 #include "runtime/compute.h"
-#include "runtime/straight.h"
 #include "runtime/transport.h"
 #include "solver/model/profile.h"
 #include "solver/model/status.h"

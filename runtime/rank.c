@@ -56,14 +56,7 @@ static enum zb_status wait_ticket(struct zb_rank *rank, struct zb_ticket *ticket
   void *event = NULL;
   enum zb_status status = rank->replay->transport->wait(
       rank->endpoint, ticket, zb_clock_ns() + rank->replay->timeout_ns, &event, error);
-  if (status != ZB_OK) {
-    struct zb_text text = {0};
-    zb_progress_print_wait(progress, &text);
-    zb_text_print(&text, ": %.200s", error->text);
-    zb_fail(error, status, "%s", text.data ? text.data : error->text);
-    zb_text_free(&text);
-    return status;
-  }
+  if (status != ZB_OK) return zb_rank_fail_waiting(rank, status, error);
   progress->waits = false;
   struct zb_interval when = {posted_ns, zb_clock_ns()};
   status = note_event(rank, instruction, when, ZB_NOTE_NONE, error);
@@ -104,6 +97,7 @@ static enum zb_status do_op(struct zb_rank *rank, int32_t position, struct zb_er
   enum zb_status status = wait_slot(rank, in, error);
   if (status != ZB_OK) return status;
   struct zb_op op = {i->stage, i->microbatch, (enum zb_kind)i->kind};
+  rank->ops_issued++;
   return rank->replay->compute->op(rank->state, op, in ? in->buffer : NULL, out ? out->buffer : NULL,
                                    &rank->interval[(size_t)position - rank->first], error);
 }
@@ -189,7 +183,11 @@ static enum zb_status do_norm(struct zb_rank *rank, struct zb_error *error) {
     for (int u = 0; u < rank->units; u++) rank->known[u] = ZB_PARTIAL_UNKNOWN;
   else
     memcpy(rank->known, rank->line[ZB_NORM_IN].partial, bytes);
-  status = replay->compute->norm(rank->state, rank->known, error);
+  status = replay->compute->norm(rank->state, error);
+  // The one wait of an iteration for the device.
+  if (status == ZB_OK) status = zb_rank_finish(rank, error);
+  if (status != ZB_OK) return status;
+  replay->compute->partials(rank->state, rank->known);
   // The last device of the line knows all there is to know.
   if (rank->last_of_line) memcpy(rank->line[ZB_STATE_IN].partial, rank->known, bytes);
   return status;
@@ -286,6 +284,18 @@ static enum zb_status do_instruction(struct zb_rank *rank, int32_t position, boo
   return ZB_OK;
 }
 
+// A batch begins, or begins again. *repeats: by itself (zb_compute.repeats).
+static enum zb_status begin_batch(struct zb_rank *rank, bool *repeats, struct zb_error *error) {
+  const struct zb_compute *compute = rank->replay->compute;
+  enum zb_status status = compute->begin(rank->state, rank->step, error);
+  *repeats = status == ZB_OK && compute->repeats && compute->repeats(rank->state);
+  rank->ops_issued = 0;
+  for (size_t k = 0; *repeats && k < rank->count; k++)
+    rank->ops_issued +=
+        zb_instruction_acts(zb_rank_instruction(rank, (int32_t)(rank->first + k))->kind) == ZB_ACTS_OP;
+  return status;
+}
+
 // What the step's ops took, for the log.
 static enum zb_status account(struct zb_rank *rank, struct zb_error *error) {
   struct zb_step_log *log = &rank->log.step[rank->step];
@@ -312,24 +322,25 @@ static enum zb_status account(struct zb_rank *rank, struct zb_error *error) {
 static enum zb_status run_step(struct zb_rank *rank, struct zb_error *error) {
   const struct zb_replay *replay = rank->replay;
   const struct zb_training *training = replay->training;
-  bool validates = rank->pending, again = false;
+  bool validates = rank->pending, again = false, repeats = false;
   rank->progress->step = rank->step;
-  enum zb_status status = replay->compute->begin(rank->state, rank->step, error);
+  enum zb_status status = begin_batch(rank, &repeats, error);
   for (size_t k = 0; status == ZB_OK && k < rank->count; k++) {
     int32_t position = (int32_t)(rank->first + k);
-    if (replay->program->optimizer == ZB_OPTIMIZER_POST_VALIDATION &&
-        is_verdict(zb_rank_instruction(rank, position)->kind) && !validates)
+    enum zb_instruction_kind kind = zb_rank_instruction(rank, position)->kind;
+    if (replay->program->optimizer == ZB_OPTIMIZER_POST_VALIDATION && is_verdict(kind) && !validates)
+      continue;
+    if (repeats && (zb_instruction_acts(kind) == ZB_ACTS_OP || zb_instruction_acts(kind) == ZB_ACTS_MESSAGE))
       continue;
     status = do_instruction(rank, position, &again, error);
     if (status != ZB_OK || !again) continue;
     again = validates = false;
     rank->log.repeats++;
     status = settle(rank, error);
-    if (status == ZB_OK) status = replay->compute->begin(rank->state, rank->step, error);
+    if (status == ZB_OK) status = begin_batch(rank, &repeats, error);
     k = (size_t)-1; // from the beginning
   }
-  if (status == ZB_OK)
-    status = replay->compute->finish(rank->state, zb_clock_ns() + replay->timeout_ns, error);
+  // All ops come before NORM, which has waited for them.
   if (status == ZB_OK) status = account(rank, error);
   if (status != ZB_OK) return status;
   rank->log.step[rank->step].end_ns = zb_clock_ns();
@@ -371,6 +382,7 @@ enum zb_status zb_rank_run(struct zb_rank *rank, struct zb_error *error) {
   }
   if (status == ZB_OK) status = run_last_verdict(rank, error);
   if (status == ZB_OK) status = settle(rank, error);
+  if (status == ZB_OK) status = zb_rank_finish(rank, error);
   if (status == ZB_OK) {
     rank->log.memory = rank->replay->compute->memory(rank->state);
     rank->progress->through = true;

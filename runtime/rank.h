@@ -31,6 +31,7 @@ struct zb_replay {
   int64_t warm_up;                     // steps that are not measured
   int32_t nan_stage;                   // whose gradient gets the NaN of training->nan_step
   bool traces;                         // keep every event
+  bool graph;                          // batches may be repeated without being issued (zb_compute.repeats)
   const struct zb_checkpoint *resumed; // what is trained on; NULL: from the start values
   int64_t first_step;                  // steps done by then
   const char *checkpoint;              // directory; NULL: none are written
@@ -92,10 +93,14 @@ void zb_rank_log_free(struct zb_rank_log *log); // the fields, not the struct
 
 struct zb_rank;
 
+// How the backend of a device is set up.
+struct zb_compute_setup zb_rank_setup(const struct zb_replay *replay, int device, int seat);
+
 // Opens device `device` on what transport.join has shared: allocates everything that the run will need.
 enum zb_status zb_rank_open(const struct zb_replay *replay, void *shared, int device, struct zb_rank **rank,
                             struct zb_error *error);
-// Ends its part in the transport. Only when no other rank of the process runs any more.
+// Ends its part in the transport and waits a moment for what its device is still at. Only when no other rank
+// of the process runs any more.
 void zb_rank_part(struct zb_rank *rank); // NULL is nothing
 // After zb_rank_part, and after transport.leave: a late message may still be written into its buffers.
 void zb_rank_close(struct zb_rank *rank); // NULL is nothing

@@ -6,6 +6,7 @@
 
 #include "runtime/checkpoint.h"
 #include "runtime/gather.h"
+#include "runtime/keep.h"
 #include "runtime/rank_parts.h"
 
 // A stage's numbers lie together in each third of the checkpoint's.

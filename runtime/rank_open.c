@@ -3,12 +3,33 @@
 #include <stdlib.h>
 
 #include "runtime/rank_parts.h"
+#include "solver/model/deadline.h"
 
-static bool weights_before_verdict(const struct zb_rank *rank) {
-  const struct zb_instruction *list = zb_rank_instruction(rank, (int32_t)rank->first);
-  for (size_t k = 0; k < rank->count && list[k].kind != ZB_DO_VALIDATE; k++)
-    if (list[k].kind == ZB_DO_W || list[k].kind == ZB_DO_BW) return true;
+// How long a device may take to end what is left of its work after a failure.
+static const int64_t moment_ns = INT64_C(1000000000);
+
+static bool weights_before_verdict(const struct zb_program *program, int device) {
+  for (size_t k = program->first[device];
+       k < program->first[device + 1] && program->instructions[k].kind != ZB_DO_VALIDATE; k++)
+    if (program->instructions[k].kind == ZB_DO_W || program->instructions[k].kind == ZB_DO_BW) return true;
   return false;
+}
+
+struct zb_compute_setup zb_rank_setup(const struct zb_replay *replay, int device, int seat) {
+  const struct zb_program *program = replay->program;
+  bool validates = program->optimizer == ZB_OPTIMIZER_POST_VALIDATION;
+  return (struct zb_compute_setup){
+      .profile = program->profile,
+      .training = replay->training,
+      .first_unit = replay->first_unit,
+      .program = program,
+      .device = device,
+      .seat = seat,
+      .may_undo = validates,
+      .rollback = replay->rollback,
+      .weights_before_verdict = validates && weights_before_verdict(program, device),
+      .graph = replay->graph,
+  };
 }
 
 // Gradients are summed in microbatch order, which needs the Bs of a stage in that order.
@@ -92,20 +113,11 @@ enum zb_status zb_rank_open(const struct zb_replay *replay, void *shared, int de
       .units = zb_gpt_units(replay->training->gpt),
       .first = program->first[device],
       .count = program->first[device + 1] - program->first[device],
-      .message_bytes = zb_gpt_message(replay->training->gpt) * sizeof(zb_real),
+      .message_bytes = zb_training_message_bytes(replay->training),
   };
   made->progress = replay->watched ? replay->watched : &made->own_progress;
   *made->progress = (struct zb_progress){.device = device, .step = -1};
-  bool validates = program->optimizer == ZB_OPTIMIZER_POST_VALIDATION;
-  made->setup = (struct zb_compute_setup){
-      .profile = program->profile,
-      .training = replay->training,
-      .first_unit = replay->first_unit,
-      .device = device,
-      .may_undo = validates,
-      .rollback = replay->rollback,
-      .weights_before_verdict = validates && weights_before_verdict(made),
-  };
+  made->setup = zb_rank_setup(replay, device, replay->transport->seat(shared, device));
   made->first_of_line = made->last_of_line = true;
   for (size_t k = 0; k < made->count; k++) {
     enum zb_instruction_kind kind = program->instructions[made->first + k].kind;
@@ -115,7 +127,9 @@ enum zb_status zb_rank_open(const struct zb_replay *replay, void *shared, int de
   enum zb_status status = expect_backward_order(made, error);
   if (status == ZB_OK) status = replay->compute->open(&made->setup, &made->state, error);
   if (status == ZB_OK) status = zb_rank_resume(made, error);
-  if (status == ZB_OK) status = replay->transport->open(shared, device, &made->endpoint, error);
+  struct zb_mover mover = {replay->compute->copy, made->state};
+  if (status == ZB_OK)
+    status = replay->transport->open(shared, device, mover.copy ? &mover : NULL, &made->endpoint, error);
   if (status == ZB_OK) status = open_slots(made, error);
   if (status == ZB_OK) status = open_numbers(made, error);
   if (status == ZB_OK) *rank = made;
@@ -136,8 +150,12 @@ void zb_rank_log_free(struct zb_rank_log *log) {
 }
 
 void zb_rank_part(struct zb_rank *rank) {
-  if (rank && rank->endpoint) rank->replay->transport->close(rank->endpoint);
-  if (rank) rank->endpoint = NULL;
+  if (!rank) return;
+  bool done;
+  if (rank->endpoint) rank->replay->transport->close(rank->endpoint);
+  rank->endpoint = NULL;
+  // Another's device may still read what this one will free, and this one what another will.
+  if (rank->state) rank->replay->compute->finish(rank->state, zb_clock_ns() + moment_ns, &done, NULL);
 }
 
 void zb_rank_close(struct zb_rank *rank) {

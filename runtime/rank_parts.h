@@ -1,4 +1,4 @@
-// rank_parts.h - what a rank is made of; private to rank.c and rank_open.c.
+// rank_parts.h - what a rank is made of; private to the files rank*.c and gather.c.
 //
 // A slot has the ticket of the message that fills it or leaves from it; an op that reads it, or an
 // instruction that frees it, waits for that ticket first. The optimizer's messages have a buffer of partial
@@ -36,6 +36,7 @@ struct zb_rank {
   size_t slots, message_bytes;
   struct zb_line line[ZB_LINES];
   double *known;                // [units] partials that this device knows of the step
+  int64_t ops_issued;           // of this batch
   struct zb_interval *interval; // [count] of the ops
   double *microbatch_loss;      // [microbatches]
   size_t event_room;
@@ -52,6 +53,14 @@ struct zb_rank {
 static inline const struct zb_instruction *zb_rank_instruction(const struct zb_rank *rank, int32_t position) {
   return &rank->replay->program->instructions[position];
 }
+
+// Waits until the backend has done all that was issued, as long as it gets on and nobody gives up. Where it
+// does not, the rank's progress becomes what the device itself has finished and is at.
+enum zb_status zb_rank_finish(struct zb_rank *rank, struct zb_error *error);
+
+// Fails with "waiting for 1RECV_B1 from device 2, 128 bytes: " before the error's text.
+enum zb_status zb_rank_fail_waiting(const struct zb_rank *rank, enum zb_status status,
+                                    struct zb_error *error);
 
 // What is resumed into the backend, and a checkpoint after this step (rank_checkpoint.c).
 enum zb_status zb_rank_resume(struct zb_rank *rank, struct zb_error *error);

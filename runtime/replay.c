@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "runtime/gather.h"
+#include "runtime/keep.h"
+#include "runtime/straight.h"
 #include "solver/model/deadline.h"
 
 struct zb_rank *zb_crew_rank(const struct zb_crew *crew, int device) {
@@ -120,36 +122,37 @@ enum zb_status zb_crew_run(const struct zb_replay *replay, struct zb_crew *crew,
   return status == ZB_OK ? zb_crew_work(crew, error) : status;
 }
 
-int64_t zb_replay_peak(const struct zb_program *program, const struct zb_gpt *gpt, const int *first_unit,
-                       int device) {
-  int64_t kept = 0, peak = 0;
-  for (size_t k = program->first[device]; k < program->first[device + 1]; k++) {
-    const struct zb_instruction *i = &program->instructions[k];
-    if (zb_instruction_acts(i->kind) != ZB_ACTS_OP) continue;
-    int64_t f, b, w;
-    zb_stage_memory(gpt, first_unit[i->stage], first_unit[i->stage + 1], &f, &b, &w);
-    kept += i->kind == ZB_DO_F ? f : i->kind == ZB_DO_B ? b : i->kind == ZB_DO_W ? w : b + w;
-    if (kept > peak) peak = kept;
-  }
-  return peak;
-}
-
 int64_t zb_replay_bytes(const struct zb_replay *replay, int device) {
   const struct zb_program *program = replay->program;
-  const struct zb_gpt *gpt = replay->training->gpt;
-  int64_t numbers = 0, slots = 0;
-  // Parameters, gradient, two moments; a copy of all but the gradient; at worst a second gradient.
-  int copies = program->optimizer == ZB_OPTIMIZER_BARRIER ? 4 : replay->rollback == ZB_ROLLBACK_COPY ? 8 : 5;
-  for (int s = 0; s < program->profile->stages; s++) {
-    if (program->profile->device_of[s] != device) continue;
-    for (int u = replay->first_unit[s]; u < replay->first_unit[s + 1]; u++)
-      numbers += copies * (int64_t)zb_unit_sizes(gpt, u).parameters;
-    for (int kind = 0; kind < ZB_SLOT_KINDS; kind++)
+  struct zb_compute_setup setup = zb_rank_setup(replay, device, 0);
+  int64_t slots = 0;
+  for (int s = 0; s < program->profile->stages; s++)
+    for (int kind = 0; program->profile->device_of[s] == device && kind < ZB_SLOT_KINDS; kind++)
       if (kind != ZB_SLOT_KEPT) slots += zb_program_slots(program, s, (enum zb_slot_kind)kind);
-  }
-  numbers += slots * (int64_t)zb_gpt_message(gpt);
-  return numbers * (int64_t)sizeof(zb_real) + zb_workspace_bytes(gpt) +
-         zb_replay_peak(program, gpt, replay->first_unit, device);
+  return replay->compute->needs(&setup) + slots * (int64_t)zb_training_message_bytes(replay->training);
+}
+
+enum zb_status zb_crew_look(const struct zb_crew *crew, struct zb_error *error) {
+  const struct zb_replay *replay = crew->replay;
+  const struct zb_compute *compute = replay->compute;
+  const struct zb_transport *transport = crew->transport;
+  if (compute->apart ? !transport->device_memory : !transport->host_memory)
+    return zb_fail(error, ZB_BAD_INPUT, "--transport %s: does not reach the memory of --backend %s",
+                   transport->name, compute->name);
+  int count = 0;
+  struct zb_demand *need = calloc((size_t)replay->program->devices, sizeof *need);
+  if (!need) return zb_fail_memory(error);
+  for (int d = 0; d < replay->program->devices; d++)
+    if (transport->is_near(crew->shared, d))
+      need[count++] = (struct zb_demand){
+          .device = d,
+          .seat = transport->seat(crew->shared, d),
+          .here = d >= crew->first_device && d < crew->first_device + crew->devices,
+          .bytes = zb_replay_bytes(replay, d),
+      };
+  enum zb_status status = compute->look(replay->training, need, count, error);
+  free(need);
+  return status;
 }
 
 enum zb_status zb_schedule_sort(const struct zb_profile *profile, struct zb_schedule *schedule,
@@ -201,12 +204,13 @@ static enum zb_status verify_losses(const struct zb_crew *crew, const double *wa
 }
 
 // The parameters of a stage against those of its units in the whole model.
-static enum zb_status verify_stage(const struct zb_crew *crew, int stage, const struct zb_stage *whole,
+static enum zb_status verify_stage(const struct zb_crew *crew, int stage, const struct zb_checkpoint *whole,
                                    double tolerance, struct zb_error *error) {
   const struct zb_replay *replay = crew->replay;
   struct zb_rank *rank = zb_crew_rank(crew, replay->program->profile->device_of[stage]);
   if (!rank) return ZB_OK;
-  const zb_real *wanted = whole->parameters + whole->offset[replay->first_unit[stage]];
+  const zb_real *wanted =
+      whole->values + zb_checkpoint_place(replay->training->gpt, replay->first_unit[stage]);
   size_t count = replay->compute->parameters(zb_rank_state(rank), stage);
   zb_real *got = zb_reals(count);
   if (!got) return zb_fail_memory(error);
@@ -225,7 +229,8 @@ static enum zb_status verify_peaks(const struct zb_crew *crew, struct zb_error *
   const struct zb_replay *replay = crew->replay;
   for (int k = 0; k < crew->devices; k++) {
     int device = crew->first_device + k;
-    int64_t wanted = zb_replay_peak(replay->program, replay->training->gpt, replay->first_unit, device);
+    struct zb_compute_setup setup = zb_rank_setup(replay, device, 0);
+    int64_t wanted = zb_compute_peak(&setup);
     int64_t got = zb_rank_log(crew->rank[k])->memory.kept_peak_bytes;
     if (got != wanted)
       return zb_fail(error, ZB_WRONG, "device %d: kept %" PRId64 " bytes at most, the program says %" PRId64,
@@ -238,9 +243,10 @@ enum zb_status zb_crew_verify(const struct zb_crew *crew, double tolerance, stru
                               struct zb_error *error) {
   const struct zb_replay *replay = crew->replay;
   const struct zb_training *training = replay->training;
-  struct zb_stage *whole = NULL;
+  struct zb_checkpoint *whole = NULL;
   double *loss = calloc((size_t)training->steps, sizeof *loss);
-  enum zb_status status = loss ? zb_straight_run(training, loss, &whole, error) : zb_fail_memory(error);
+  enum zb_status status =
+      loss ? zb_straight_run(training, replay->compute, loss, &whole, error) : zb_fail_memory(error);
   if (status == ZB_OK) status = verify_losses(crew, loss, tolerance, error);
   for (int s = 0; status == ZB_OK && s < replay->program->profile->stages; s++)
     status = verify_stage(crew, s, whole, tolerance, error);
@@ -254,7 +260,7 @@ enum zb_status zb_crew_verify(const struct zb_crew *crew, double tolerance, stru
     else
       zb_text_put(out, "those of a run without pipeline, to the bit\n");
   }
-  zb_stage_free(whole, NULL);
+  zb_checkpoint_free(whole);
   free(loss);
   return status;
 }

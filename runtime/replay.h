@@ -54,14 +54,12 @@ static inline void zb_crew_free(struct zb_crew *crew) { zb_crew_end(crew, ZB_OK)
 // The rank of a device, NULL where it is not in this process.
 struct zb_rank *zb_crew_rank(const struct zb_crew *crew, int device);
 
-// What microbatches keep at most on a device when this program runs this model: prefix sums of
-// zb_stage_memory.
-int64_t zb_replay_peak(const struct zb_program *program, const struct zb_gpt *gpt, const int *first_unit,
-                       int device);
-
-// Bytes that the device of a CPU will use: parameters, gradients, moments, what taking steps back needs,
-// scratch, message slots, and what microbatches keep at most.
+// Bytes that a device will use: what its backend needs, and message slots.
 int64_t zb_replay_bytes(const struct zb_replay *replay, int device);
+
+// Whether backend and transport go together, and the machines have what the devices need: after join, before
+// the first step.
+enum zb_status zb_crew_look(const struct zb_crew *crew, struct zb_error *error);
 
 // Renames microbatches so that each stage runs its F, its B and its W in the order of their numbers: the k-th
 // F of a stage is microbatch k's, and so on. Microbatches being alike, every precedence and every prefix sum
@@ -69,11 +67,11 @@ int64_t zb_replay_bytes(const struct zb_replay *replay, int device);
 enum zb_status zb_schedule_sort(const struct zb_profile *profile, struct zb_schedule *schedule,
                                 struct zb_error *error);
 
-// Trains the same without a pipeline and compares: every loss, every parameter, and each device's peak of
-// what was kept. `tolerance` 0: to the bit; else |difference| <= tolerance * (|value| + unit), the unit of a
-// parameter being the learning rate, about what a step moves it by, and 1 for a loss. WRONG with the first
-// difference. Each process compares what it has; all agree on the outcome. Appends one line that says what
-// was compared.
+// Trains the same without a pipeline on the same backend and compares: every loss, every parameter, and each
+// device's peak of what was kept. `tolerance` 0: to the bit; else |difference| <= tolerance * (|value| +
+// unit), the unit of a parameter being the learning rate, about what a step moves it by, and 1 for a loss.
+// WRONG with the first difference. Each process compares what it has; all agree on the outcome. Appends one
+// line that says what was compared.
 enum zb_status zb_crew_verify(const struct zb_crew *crew, double tolerance, struct zb_text *out,
                               struct zb_error *error);
 

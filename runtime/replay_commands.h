@@ -24,8 +24,4 @@ enum zb_status zb_replay_read_data(const struct zb_replay_options *options, cons
 // A number for all that must be the same in every process of a run, so that they train the same.
 uint64_t zb_replay_digest(const struct zb_replay *replay);
 
-// BAD_INPUT where the machine has less memory than this: said before the first step, and before the kernel
-// has to choose whom to end.
-enum zb_status zb_replay_expect_memory(int64_t bytes, const struct zb_gpt *gpt, struct zb_error *error);
-
 #endif

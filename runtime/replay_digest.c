@@ -16,6 +16,7 @@ uint64_t zb_replay_digest(const struct zb_replay *replay) {
                 replay->first_step, training->nan_step, training->nan_unit, (int)replay->rollback,
                 (int)replay->traces, replay->warm_up, replay->compute->name, zb_gemm_name);
   zb_text_print(&text, " %d %" PRId64, replay->checkpoint != NULL, replay->checkpoint_every);
+  zb_text_print(&text, " %d", (int)replay->graph);
   uint64_t digest = zb_digest_add(zb_training_digest(training), text.data ? text.data : "", text.size);
   zb_text_free(&text);
   return digest;

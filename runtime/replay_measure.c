@@ -1,16 +1,8 @@
 // replay_measure.c - zbreplay measure: from a model file to a profile.
-#include "runtime/gpt_unit.h"
 #include "runtime/measure.h"
 #include "runtime/replay_commands.h"
 #include "solver/io/file.h"
 #include "solver/io/profile_json.h"
-
-// What the devices hold before anything is kept.
-static int64_t bytes_of(const struct zb_gpt *gpt) {
-  int64_t numbers = 0;
-  for (int u = 0; u < zb_gpt_units(gpt); u++) numbers += 4 * (int64_t)zb_unit_sizes(gpt, u).parameters;
-  return numbers * (int64_t)sizeof(zb_real);
-}
 
 static enum zb_status measure(const struct zb_replay_options *options, const struct zb_gpt *gpt,
                               const struct zb_corpus *corpus, struct zb_profile **profile,
@@ -41,7 +33,6 @@ enum zb_status zb_replay_measure(const struct zb_replay_options *options, struct
   if (options->backend != 0) return zb_fail(error, ZB_BAD_INPUT, "--backend: only cpu has times of its own");
   enum zb_status status = options->output ? zb_file_can_write(options->output, error) : ZB_OK;
   if (status == ZB_OK) status = zb_gpt_read(options->operand, &gpt, error);
-  if (status == ZB_OK) status = zb_replay_expect_memory(bytes_of(&gpt), &gpt, error);
   if (status == ZB_OK) status = zb_replay_read_data(options, &gpt, &corpus, error);
   if (status == ZB_OK) status = measure(options, &gpt, &corpus, &profile, error);
   if (status == ZB_OK) {

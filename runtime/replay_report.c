@@ -98,13 +98,14 @@ enum zb_status zb_replay_report(const struct zb_crew *crew, struct zb_replay_rep
   for (int k = 0; k < crew->replay->program->devices; k++) {
     const struct zb_rank_log *log = crew->log[k];
     struct zb_compared busy = busy_of(crew, k, r.steps_measured);
+    struct zb_compute_setup setup = zb_rank_setup(replay, k, 0);
     r.work_ns.predicted = larger(r.work_ns.predicted, busy.predicted);
     r.work_ns.measured = larger(r.work_ns.measured, busy.measured);
     r.idle_ns[k] = (struct zb_compared){r.iteration_ns.predicted - busy.predicted,
                                         r.iteration_ns.measured - busy.measured};
     r.kept[k] = (struct zb_compared){
         replay->compute->pretends ? program->peak_bytes[k] - program->profile->static_bytes[k]
-                                  : zb_replay_peak(program, replay->training->gpt, replay->first_unit, k),
+                                  : zb_compute_peak(&setup),
         log->memory.kept_peak_bytes,
     };
     add_worst(crew, k, &r);

@@ -139,22 +139,6 @@ static enum zb_status read_injection(const struct zb_replay_options *options, st
   return ZB_OK;
 }
 
-enum zb_status zb_replay_expect_memory(int64_t bytes, const struct zb_gpt *gpt, struct zb_error *error) {
-  int64_t machine = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
-  if (machine <= 0 || bytes <= machine) return ZB_OK;
-  return zb_fail(error, ZB_BAD_INPUT, "the model %s needs %.1f GiB, this machine has %.1f GiB", gpt->name,
-                 (double)bytes / (1 << 30), (double)machine / (1 << 30));
-}
-
-// Of the devices on this machine.
-static enum zb_status expect_memory(const struct zb_crew *crew, struct zb_error *error) {
-  const struct zb_replay *replay = crew->replay;
-  int64_t bytes = 0;
-  for (int d = 0; d < replay->program->devices && replay->compute->trains; d++)
-    if (crew->transport->is_near(crew->shared, d)) bytes += zb_replay_bytes(replay, d);
-  return zb_replay_expect_memory(bytes, replay->training->gpt, error);
-}
-
 static enum zb_status resume(const struct zb_replay_options *options, struct run *run,
                              struct zb_error *error) {
   struct zb_replay *replay = &run->replay;
@@ -256,7 +240,7 @@ static enum zb_status meet(struct run *run, zb_say say, struct zb_error *error) 
   struct zb_text text = {0};
   enum zb_status status = zb_crew_join(crew, &run->replay, zb_replay_digest(&run->replay), error);
   if (status != ZB_OK) return status;
-  status = expect_memory(crew, error);
+  status = zb_crew_look(crew, error);
   if (status == ZB_OK && run->replay.checkpoint && zb_crew_speaks(crew))
     status = zb_checkpoint_prepare(run->replay.checkpoint, error);
   status = zb_crew_agree(crew, status, run->replay.timeout_ns, error);

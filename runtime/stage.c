@@ -128,14 +128,14 @@ void zb_stage_free(struct zb_stage *stage, struct zb_keep *keep) {
   free(stage);
 }
 
-void zb_stage_memory(const struct zb_gpt *gpt, int first, int end, int64_t *f_bytes, int64_t *b_bytes,
-                     int64_t *w_bytes) {
+void zb_stage_memory(const struct zb_gpt *gpt, enum zb_dtype dtype, int first, int end, int64_t *f_bytes,
+                     int64_t *b_bytes, int64_t *w_bytes) {
   int64_t brief = 0, long_ = 0, late = 0;
   for (int u = first; u < end; u++) {
-    struct zb_unit_sizes sizes = zb_unit_sizes(gpt, u);
-    brief += (int64_t)(sizes.brief * sizeof(zb_real));
-    long_ += (int64_t)(sizes.long_ * sizeof(zb_real));
-    late += (int64_t)(sizes.late * sizeof(zb_real));
+    struct zb_unit_bytes bytes = zb_unit_bytes(gpt, u, dtype);
+    brief += (int64_t)bytes.brief;
+    long_ += (int64_t)bytes.long_;
+    late += (int64_t)bytes.late;
   }
   *f_bytes = brief + long_;
   *b_bytes = late - brief;

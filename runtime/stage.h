@@ -62,8 +62,8 @@ enum zb_status zb_stage_create(const struct zb_gpt *gpt, const struct zb_corpus 
 void zb_stage_free(struct zb_stage *stage, struct zb_keep *keep); // what is still kept goes back to `keep`
 
 // Bytes that one microbatch adds to what is kept: at F, at B (any sign), at W; they sum to 0.
-void zb_stage_memory(const struct zb_gpt *gpt, int first, int end, int64_t *f_bytes, int64_t *b_bytes,
-                     int64_t *w_bytes);
+void zb_stage_memory(const struct zb_gpt *gpt, enum zb_dtype dtype, int first, int end, int64_t *f_bytes,
+                     int64_t *b_bytes, int64_t *w_bytes);
 
 // Begins batch `step`: nothing kept, and the first W starts its gradient from zero. Until then, and for
 // longer with ZB_STAGE_GRADIENTS, the last step can still be made, undone and redone.

@@ -9,8 +9,9 @@
 //
 // send and receive are posted and return at once; the data must stay (or stay away) until wait has seen the
 // ticket done. Where a backend computes asynchronously, `after` is its event behind which a send may read or
-// a receive may write the buffer, and wait hands back the event behind which the buffer is ready; both are
-// NULL where everything is done when the call returns.
+// a receive may write the buffer; the transport puts the same event behind the message, and wait hands it
+// back as soon as it is there: the message itself may still be to come. It is NULL where everything is done
+// when the call returns, and then the data is in the machine's memory.
 #ifndef ZB_TRANSPORT_H
 #define ZB_TRANSPORT_H
 
@@ -35,12 +36,22 @@ struct zb_ticket {
   bool posted; // from send or receive until wait has seen it done
 };
 
+// What copies messages between buffers of a backend whose memory is its device's own (zb_compute.copy).
+struct zb_mover {
+  enum zb_status (*copy)(void *state, void *to, const void *from, size_t bytes, void *after_from,
+                         void *after_to, struct zb_error *error);
+  void *state;
+};
+
 // What a wait says when it ends for another device's sake.
 #define ZB_GAVE_UP "another device gave up"
 
 struct zb_transport {
   const char *name, *help;
   bool apart; // a process a device, which a launcher may end
+  // Where messages between ops may lie: in the machine's memory, in a device's. The optimizer's are always in
+  // the machine's.
+  bool host_memory, device_memory;
 
   // Once a process, before anything else: connects what a launcher started.
   enum zb_status (*start)(void **shared, struct zb_error *error);
@@ -64,8 +75,12 @@ struct zb_transport {
   // device is on the machine that this process is on.
   void (*table)(void *shared, struct zb_text *out);
   bool (*is_near)(void *shared, int device);
+  // Which of the devices on its machine a device is, from 0.
+  int (*seat)(void *shared, int device);
 
-  enum zb_status (*open)(void *shared, int device, void **endpoint, struct zb_error *error);
+  // Messages that have events are copied by `mover`, the backend's of this device; NULL: there are none.
+  enum zb_status (*open)(void *shared, int device, const struct zb_mover *mover, void **endpoint,
+                         struct zb_error *error);
   void (*close)(void *endpoint); // NULL is nothing
 
   enum zb_status (*send)(void *endpoint, int peer, struct zb_label label, const void *data, size_t bytes,
@@ -78,6 +93,10 @@ struct zb_transport {
   // ends disagree about label or size.
   enum zb_status (*wait)(void *endpoint, struct zb_ticket *ticket, int64_t deadline_ns, void **event,
                          struct zb_error *error);
+
+  // Whether something is wrong with messages under way that no wait will tell: FAILED when another device has
+  // given up, or one of its own has failed. NULL: nothing can be.
+  enum zb_status (*poll)(void *endpoint, struct zb_error *error);
 
   // This device gives up: every wait of every other device ends soon. Any thread of the process may call it,
   // again and again.

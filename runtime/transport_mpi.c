@@ -305,8 +305,16 @@ static bool is_near(void *shared, int device) {
   return strcmp(hub->seat[device].host, hub->seat[hub->rank].host) == 0;
 }
 
-static enum zb_status open_endpoint(void *shared, int device, void **endpoint, struct zb_error *error) {
-  (void)device, (void)error;
+static int seat(void *shared, int device) {
+  const struct hub *hub = shared;
+  int before = 0;
+  for (int d = 0; d < device; d++) before += strcmp(hub->seat[d].host, hub->seat[device].host) == 0;
+  return before;
+}
+
+static enum zb_status open_endpoint(void *shared, int device, const struct zb_mover *mover, void **endpoint,
+                                    struct zb_error *error) {
+  (void)device, (void)mover, (void)error;
   *endpoint = shared;
   return ZB_OK;
 }
@@ -390,12 +398,14 @@ const struct zb_transport zb_transport_mpi = {
     .name = "mpi",
     .help = "a process a device, started by mpirun or srun",
     .apart = true,
+    .host_memory = true,
     .start = start,
     .leave = leave,
     .agree = agree,
     .join = join,
     .table = table,
     .is_near = is_near,
+    .seat = seat,
     .open = open_endpoint,
     .close = close_endpoint,
     .send = send_message,

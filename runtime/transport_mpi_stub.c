@@ -15,6 +15,7 @@ const struct zb_transport zb_transport_mpi = {
     .name = "mpi",
     .help = "a process a device, started by mpirun or srun",
     .apart = true,
+    .host_memory = true,
     .start = start,
     .leave = leave,
 };

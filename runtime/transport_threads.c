@@ -1,4 +1,5 @@
-// transport_threads.c - all devices in one process, a thread each: a message is one copy.
+// transport_threads.c - all devices in one process, a thread each: a message is one copy, of the machine's
+// memory, or by the receiver's backend behind the events of both ends.
 //
 // From each device to each other leads a lane, a queue of what one end has posted and the other has not. Who
 // posts second takes the first's entry out and copies; so an entry is in one lane, under its lock, until
@@ -22,7 +23,7 @@
 // How often a wait looks before it sleeps: about as long as waking up takes.
 enum { LOOKS = 200 };
 
-enum outcome { UNDER_WAY, DONE, DISAGREE };
+enum outcome { UNDER_WAY, DONE, DISAGREE, BROKEN };
 
 struct posted {
   struct posted *next;
@@ -30,6 +31,7 @@ struct posted {
   void *data;
   size_t bytes;
   struct zb_label label;
+  void *event;
   int64_t ready_ns; // when the receiver may see it
   _Atomic int outcome;
   bool sends;
@@ -39,6 +41,7 @@ _Static_assert(sizeof(struct posted) <= sizeof((struct zb_ticket *)0)->room, "a 
 struct device {
   struct hub *hub;
   int number;
+  struct zb_mover mover;
   pthread_mutex_t lock;
   pthread_cond_t woken;
 };
@@ -53,6 +56,8 @@ struct hub {
   struct device *device; // [devices]
   struct lane *lane;     // [devices * devices] from, to
   atomic_bool abandoned;
+  struct zb_error broken; // a copy that failed: written by the thread that set the first of the two
+  atomic_bool breaks, is_broken;
 };
 
 static void free_hub(struct hub *hub) {
@@ -121,10 +126,17 @@ static bool is_near(void *shared, int device) {
   return true;
 }
 
-static enum zb_status open_endpoint(void *shared, int device, void **endpoint, struct zb_error *error) {
+static int seat(void *shared, int device) {
+  (void)shared;
+  return device;
+}
+
+static enum zb_status open_endpoint(void *shared, int device, const struct zb_mover *mover, void **endpoint,
+                                    struct zb_error *error) {
   (void)error;
   struct hub *hub = shared;
   assert(device >= 0 && device < hub->devices);
+  if (mover) hub->device[device].mover = *mover;
   *endpoint = &hub->device[device];
   return ZB_OK;
 }
@@ -137,17 +149,34 @@ static void wake(struct device *device) {
   pthread_mutex_unlock(&device->lock);
 }
 
+// Only enqueued; the events of both ends are behind it then.
+static enum outcome move(struct hub *hub, const struct posted *from, const struct posted *to) {
+  const struct zb_mover *mover = &to->owner->mover;
+  struct zb_error error = {0};
+  if (mover->copy(mover->state, to->data, from->data, from->bytes, from->event, to->event, &error) == ZB_OK)
+    return DONE;
+  if (!atomic_exchange(&hub->breaks, true)) {
+    hub->broken = error;
+    atomic_store(&hub->is_broken, true);
+  }
+  return BROKEN;
+}
+
 // Both ends are there, and no lane has them: this thread owns both.
 static void transfer(struct posted *from, struct posted *to) {
   bool agree = from->bytes == to->bytes && from->label.kind == to->label.kind &&
                from->label.stage == to->label.stage && from->label.microbatch == to->label.microbatch;
-  if (agree && from->bytes) memcpy(to->data, from->data, from->bytes);
+  enum outcome outcome = agree ? DONE : DISAGREE;
+  if (agree && to->event)
+    outcome = move(to->owner->hub, from, to);
+  else if (agree && from->bytes)
+    memcpy(to->data, from->data, from->bytes);
   from->ready_ns = 0;
   to->ready_ns = to->label.delay_ns ? zb_clock_ns() + to->label.delay_ns : 0;
   // After its outcome is told, an entry is its owner's again.
   struct device *sender = from->owner, *receiver = to->owner;
-  atomic_store(&from->outcome, agree ? DONE : DISAGREE);
-  atomic_store(&to->outcome, agree ? DONE : DISAGREE);
+  atomic_store(&from->outcome, outcome);
+  atomic_store(&to->outcome, outcome);
   wake(sender);
   wake(receiver);
 }
@@ -172,19 +201,20 @@ static void post(struct lane *lane, struct posted *entry) {
     transfer(other, entry);
 }
 
-static struct posted *fill(struct device *device, struct zb_label label, void *data, size_t bytes, bool sends,
-                           struct zb_ticket *ticket) {
+static struct posted *fill(struct device *device, struct zb_label label, void *data, size_t bytes,
+                           void *event, bool sends, struct zb_ticket *ticket) {
   assert(!ticket->posted);
   ticket->posted = true;
   struct posted *entry = (void *)ticket->room;
-  *entry = (struct posted){.owner = device, .data = data, .bytes = bytes, .label = label, .sends = sends};
+  *entry = (struct posted){
+      .owner = device, .data = data, .bytes = bytes, .label = label, .event = event, .sends = sends};
   return entry;
 }
 
 static enum zb_status send_message(void *endpoint, int peer, struct zb_label label, const void *data,
                                    size_t bytes, void *after, struct zb_ticket *ticket,
                                    struct zb_error *error) {
-  (void)after, (void)error;
+  (void)error;
   struct device *device = endpoint;
   // The entry is of either direction, so it cannot promise const; a send's data is only read (transfer).
   union {
@@ -192,17 +222,17 @@ static enum zb_status send_message(void *endpoint, int peer, struct zb_label lab
     void *kept;
   } source = {.given = data};
   post(&device->hub->lane[device->number * device->hub->devices + peer],
-       fill(device, label, source.kept, bytes, true, ticket));
+       fill(device, label, source.kept, bytes, after, true, ticket));
   return ZB_OK;
 }
 
 static enum zb_status receive_message(void *endpoint, int peer, struct zb_label label, void *data,
                                       size_t bytes, void *after, struct zb_ticket *ticket,
                                       struct zb_error *error) {
-  (void)after, (void)error;
+  (void)error;
   struct device *device = endpoint;
   post(&device->hub->lane[peer * device->hub->devices + device->number],
-       fill(device, label, data, bytes, false, ticket));
+       fill(device, label, data, bytes, after, false, ticket));
   return ZB_OK;
 }
 
@@ -235,6 +265,9 @@ static enum zb_status wait_message(void *endpoint, struct zb_ticket *ticket, int
   if (outcome == UNDER_WAY)
     return zb_fail(error, ZB_FAILED,
                    atomic_load(&device->hub->abandoned) ? ZB_GAVE_UP : "nothing came in time");
+  if (outcome == BROKEN)
+    return atomic_load(&device->hub->is_broken) ? zb_fail(error, ZB_FAILED, "%s", device->hub->broken.text)
+                                                : zb_fail(error, ZB_FAILED, "a copy between devices failed");
   if (outcome == DISAGREE) return zb_fail(error, ZB_WRONG, "the other end has another message in this place");
   if (entry->ready_ns) {
     struct timespec until = time_of(zb_min(entry->ready_ns, deadline_ns));
@@ -243,7 +276,13 @@ static enum zb_status wait_message(void *endpoint, struct zb_ticket *ticket, int
     if (entry->ready_ns > deadline_ns) return zb_fail(error, ZB_FAILED, "nothing came in time");
   }
   ticket->posted = false;
+  *event = entry->event;
   return ZB_OK;
+}
+
+static enum zb_status poll_messages(void *endpoint, struct zb_error *error) {
+  const struct device *device = endpoint;
+  return atomic_load(&device->hub->abandoned) ? zb_fail(error, ZB_FAILED, ZB_GAVE_UP) : ZB_OK;
 }
 
 static void abandon(void *shared) {
@@ -255,16 +294,20 @@ static void abandon(void *shared) {
 const struct zb_transport zb_transport_threads = {
     .name = "threads",
     .help = "one process, a thread a device",
+    .host_memory = true,
+    .device_memory = true,
     .start = start,
     .leave = leave,
     .agree = agree,
     .join = join,
     .table = table,
     .is_near = is_near,
+    .seat = seat,
     .open = open_endpoint,
     .close = close_endpoint,
     .send = send_message,
     .receive = receive_message,
     .wait = wait_message,
+    .poll = poll_messages,
     .abandon = abandon,
 };

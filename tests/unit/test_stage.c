@@ -6,6 +6,7 @@
 
 #include "runtime/gemm.h"
 #include "runtime/random.h"
+#include "runtime/stage.h"
 #include "runtime/straight.h"
 #include "tests/unit/unit.h"
 
@@ -153,7 +154,7 @@ static void test_kept_bytes(void **state) {
     int64_t f = 0, b = 0, w = 0;
     for (int s = 0; s < stages; s++) {
       int64_t stage_f, stage_b, stage_w;
-      zb_stage_memory(&gpt, first[s], first[s + 1], &stage_f, &stage_b, &stage_w);
+      zb_stage_memory(&gpt, ZB_FP32, first[s], first[s + 1], &stage_f, &stage_b, &stage_w);
       expect_equal(stage_f + stage_b + stage_w, 0, "f + b + w");
       f += stage_f;
       b += stage_b;
@@ -194,15 +195,16 @@ static void test_learns(void **state) {
                {160, 2.391332}, {180, 2.397887}, {199, 2.242847}};
   struct zb_gpt gpt = tiny();
   struct zb_corpus corpus = text_of(&gpt, 1);
-  struct zb_training training = {&gpt, &corpus, 1, 4, 200, -1, 0};
+  struct zb_training training = {
+      .gpt = &gpt, .corpus = &corpus, .seed = 1, .microbatches = 4, .steps = 200, .nan_step = -1};
   double loss[200];
-  struct zb_stage *stage = NULL;
-  assert_int_equal(zb_straight_run(&training, loss, &stage, NULL), ZB_OK);
+  struct zb_checkpoint *trained = NULL;
+  assert_int_equal(zb_straight_run(&training, &zb_compute_cpu, loss, &trained, NULL), ZB_OK);
   for (size_t k = 0; k < sizeof curve / sizeof *curve; k++)
     expect(fabs(loss[curve[k].step] - curve[k].loss) <= 1e-3, "step %d: loss %.6f, expected %.6f",
            curve[k].step, loss[curve[k].step], curve[k].loss);
   expect(loss[0] > 5.5 && loss[199] < 2.5, "from %.3f to %.3f", loss[0], loss[199]);
-  zb_stage_free(stage, NULL);
+  zb_checkpoint_free(trained);
   zb_corpus_free(&corpus);
 }
 
@@ -211,15 +213,16 @@ static void test_nan_is_skipped(void **state) {
   (void)state;
   struct zb_gpt gpt = tiny();
   struct zb_corpus corpus = text_of(&gpt, 1);
-  struct zb_training training = {&gpt, &corpus, 1, 2, 4, 1, 3};
+  struct zb_training training = {
+      .gpt = &gpt, .corpus = &corpus, .seed = 1, .microbatches = 2, .steps = 4, .nan_step = 1};
   double loss[4];
-  struct zb_stage *stage = NULL;
-  assert_int_equal(zb_straight_run(&training, loss, &stage, NULL), ZB_OK);
-  expect_equal(stage->steps_made, 3, "steps made");
+  struct zb_checkpoint *trained = NULL;
+  assert_int_equal(zb_straight_run(&training, &zb_compute_cpu, loss, &trained, NULL), ZB_OK);
+  expect_equal(trained->made, 3, "steps made");
   for (int k = 0; k < 4; k++) assert_true(isfinite(loss[k]));
-  for (size_t k = 0; k < stage->count; k++)
-    expect(isfinite((double)stage->parameters[k]), "parameter %zu is not finite", k);
-  zb_stage_free(stage, NULL);
+  for (size_t k = 0; k < trained->count; k++)
+    expect(isfinite((double)trained->values[k]), "parameter %zu is not finite", k);
+  zb_checkpoint_free(trained);
   zb_corpus_free(&corpus);
 }
 

@@ -53,7 +53,7 @@ static bool played(const struct zb_transport *transport, int devices, void (*scr
   for (int k = 0; k < count; k++) {
     actors[k] = (struct actor){
         .transport = transport, .shared = shared, .device = first + k, .devices = devices, .script = script};
-    well = transport->open(shared, first + k, &actors[k].endpoint, NULL) == ZB_OK && well;
+    well = transport->open(shared, first + k, NULL, &actors[k].endpoint, NULL) == ZB_OK && well;
     well = pthread_create(&threads[k], NULL, act, &actors[k]) == 0 && well;
   }
   for (int k = 0; k < count; k++) pthread_join(threads[k], NULL);

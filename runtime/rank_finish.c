@@ -1,0 +1,75 @@
+// rank_finish.c - waiting for a backend that runs behind the rank.
+//
+// Short waits, between which the transport is asked whether anybody has given up. The device has its timeout
+// anew with every op that ends, so that an iteration may take longer than any single wait.
+#include <string.h>
+
+#include "runtime/rank_parts.h"
+#include "solver/model/deadline.h"
+#include "solver/model/number.h"
+
+static const int64_t slice_ns = INT64_C(20000000);
+
+enum zb_status zb_rank_fail_waiting(const struct zb_rank *rank, enum zb_status status,
+                                    struct zb_error *error) {
+  struct zb_text text = {0};
+  zb_progress_print_wait(rank->progress, &text);
+  zb_text_print(&text, ": %.200s", error->text);
+  zb_fail(error, status, "%s", text.data ? text.data : error->text);
+  zb_text_free(&text);
+  return status;
+}
+
+// The message that fills the slot which this op reads, or NULL.
+static const struct zb_instruction *input_of(const struct zb_rank *rank, const struct zb_instruction *op) {
+  enum zb_instruction_kind kind = op->kind == ZB_DO_F ? ZB_DO_RECV_F : ZB_DO_RECV_B;
+  for (size_t k = 0; op->kind != ZB_DO_W && k < rank->count; k++) {
+    const struct zb_instruction *i = zb_rank_instruction(rank, (int32_t)(rank->first + k));
+    if (i->kind == kind && i->stage == op->stage && i->microbatch == op->microbatch) return i;
+  }
+  return NULL;
+}
+
+// Where the device stands rather than the thread that issues: the op behind the last one that ended.
+static bool note_device(struct zb_rank *rank, int64_t ended) {
+  struct zb_progress *progress = rank->progress;
+  if (ended >= rank->ops_issued) return false;
+  int64_t op = 0;
+  for (size_t k = 0; k < rank->count; k++) {
+    const struct zb_instruction *i = zb_rank_instruction(rank, (int32_t)(rank->first + k));
+    if (zb_instruction_acts(i->kind) != ZB_ACTS_OP) continue;
+    if (op++ < ended) {
+      progress->last = *i;
+      progress->finished = true;
+      continue;
+    }
+    const struct zb_instruction *input = input_of(rank, i);
+    progress->at = *i;
+    progress->waits = input != NULL;
+    if (input) progress->awaited = *input;
+    progress->bytes = rank->message_bytes;
+    return true;
+  }
+  return false;
+}
+
+enum zb_status zb_rank_finish(struct zb_rank *rank, struct zb_error *error) {
+  const struct zb_compute *compute = rank->replay->compute;
+  const struct zb_transport *transport = rank->replay->transport;
+  int64_t ended = -1, deadline_ns = 0;
+  for (;;) {
+    int64_t now_ns = zb_clock_ns(), ops = compute->ops_done(rank->state);
+    if (ops != ended) deadline_ns = now_ns + rank->replay->timeout_ns;
+    ended = ops;
+    bool done = false;
+    enum zb_status status =
+        compute->finish(rank->state, zb_min(now_ns + slice_ns, deadline_ns), &done, error);
+    if (status == ZB_OK && done) return ZB_OK;
+    if (status == ZB_OK && transport->poll) status = transport->poll(rank->endpoint, error);
+    if (status == ZB_OK && zb_clock_ns() >= deadline_ns)
+      status = zb_fail(error, ZB_FAILED, "nothing ended in time");
+    if (status == ZB_OK) continue;
+    bool behind = note_device(rank, compute->ops_done(rank->state));
+    return behind && rank->progress->waits ? zb_rank_fail_waiting(rank, status, error) : status;
+  }
+}
