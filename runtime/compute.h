@@ -6,7 +6,7 @@
 // `await` makes what is issued from now on wait for it, and takes it back. So a posted message has one event.
 // A backend that has done everything when a call returns has NULL events, and these calls do nothing.
 //
-// A state belongs to one device and is used by one thread, but for `copy`, which any thread may call.
+// A state belongs to one device and is used by one thread, but for `copy` and `follow`, which any may call.
 #ifndef ZB_COMPUTE_H
 #define ZB_COMPUTE_H
 
@@ -71,7 +71,8 @@ struct zb_compute {
   int64_t (*needs)(const struct zb_compute_setup *setup);
 
   enum zb_status (*open)(const struct zb_compute_setup *setup, void **state, struct zb_error *error);
-  void (*close)(void *state); // NULL is nothing
+  // NULL is nothing. Only when finish has said that all is done, or nothing more will be.
+  void (*close)(void *state);
 
   // A buffer for a message, where transport and ops can reach it.
   enum zb_status (*allocate)(void *state, size_t bytes, void **buffer, struct zb_error *error);
@@ -90,10 +91,12 @@ struct zb_compute {
 
   enum zb_status (*record)(void *state, void **event, struct zb_error *error);
   enum zb_status (*await)(void *state, void *event, struct zb_error *error);
-  // Copies a message between buffers of this backend, this state's or another's of the process: behind both
-  // events, which are then put behind the copy. NULL where events are.
+  // Copies a message into a buffer of this state from another's of the process: behind the events of both,
+  // the second of which, this state's, is then put behind the copy. `follow` puts an event of this state
+  // behind another's: so the sender learns of the copy. NULL where events are.
   enum zb_status (*copy)(void *state, void *to, const void *from, size_t bytes, void *after_from,
                          void *after_to, struct zb_error *error);
+  enum zb_status (*follow)(void *state, void *event, void *other, struct zb_error *error);
 
   // *done: all that was issued is. OK and not done when the monotonic clock reaches deadline_ns first.
   enum zb_status (*finish)(void *state, int64_t deadline_ns, bool *done, struct zb_error *error);

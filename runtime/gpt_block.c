@@ -6,14 +6,9 @@
 
 #include "runtime/gemm.h"
 
-// Where each parameter starts.
-struct parts {
-  size_t gain1, shift1, qkv, qkv_bias, out, out_bias, gain2, shift2, up, up_bias, down, down_bias, count;
-};
-
-static struct parts parts_of(const struct zb_gpt *gpt) {
+struct zb_block_parts zb_block_parts(const struct zb_gpt *gpt) {
   size_t h = (size_t)gpt->hidden, next = 0;
-  struct parts parts;
+  struct zb_block_parts parts;
   const struct {
     size_t *part, count;
   } order[] = {
@@ -66,7 +61,7 @@ struct zb_unit_sizes zb_block_sizes(const struct zb_gpt *gpt) {
   size_t backward =
       4 * th > th + sequence * sequence + 3 * head ? 4 * th : th + sequence * sequence + 3 * head;
   return (struct zb_unit_sizes){
-      .parameters = parts_of(gpt).count,
+      .parameters = zb_block_parts(gpt).count,
       .brief = 2 * t + t * (size_t)gpt->heads * sequence,
       .exact = 2 * t,
       .long_ = 14 * th,
@@ -76,7 +71,7 @@ struct zb_unit_sizes zb_block_sizes(const struct zb_gpt *gpt) {
 }
 
 void zb_block_start(const struct zb_gpt *gpt, struct zb_start *start, zb_real *parameters) {
-  struct parts parts = parts_of(gpt);
+  struct zb_block_parts parts = zb_block_parts(gpt);
   size_t h = (size_t)gpt->hidden;
   double residual = 0.02 / sqrt(2.0 * gpt->blocks);
   zb_start_constant(parts.count, 0, parameters);
@@ -222,7 +217,7 @@ void zb_block_forward(const struct zb_pass *pass, const zb_real *parameters, con
                       struct zb_unit_kept kept, zb_real *output, double *loss) {
   (void)loss;
   const struct zb_gpt *gpt = pass->gpt;
-  struct parts at = parts_of(gpt);
+  struct zb_block_parts at = zb_block_parts(gpt);
   struct kept k = unpack(gpt, kept);
   size_t th = zb_gpt_message(gpt);
   int h = gpt->hidden;
@@ -243,7 +238,7 @@ void zb_block_forward(const struct zb_pass *pass, const zb_real *parameters, con
 void zb_block_backward(const struct zb_pass *pass, const zb_real *parameters, const zb_real *d_output,
                        struct zb_unit_kept kept, zb_real *d_input) {
   const struct zb_gpt *gpt = pass->gpt;
-  struct parts at = parts_of(gpt);
+  struct zb_block_parts at = zb_block_parts(gpt);
   struct kept k = unpack(gpt, kept);
   size_t th = zb_gpt_message(gpt);
   int h = gpt->hidden;
@@ -265,7 +260,7 @@ void zb_block_backward(const struct zb_pass *pass, const zb_real *parameters, co
 void zb_block_weights(const struct zb_pass *pass, const zb_real *parameters, struct zb_unit_kept kept,
                       zb_real *gradient) {
   const struct zb_gpt *gpt = pass->gpt;
-  struct parts at = parts_of(gpt);
+  struct zb_block_parts at = zb_block_parts(gpt);
   struct kept k = unpack(gpt, kept);
   int h = gpt->hidden;
   zb_real *normed = pass->scratch;

@@ -15,6 +15,12 @@
 #include "runtime/gpt_unit.h"
 #include "runtime/random.h"
 
+// Where each parameter starts.
+struct zb_block_parts {
+  size_t gain1, shift1, qkv, qkv_bias, out, out_bias, gain2, shift2, up, up_bias, down, down_bias, count;
+};
+struct zb_block_parts zb_block_parts(const struct zb_gpt *gpt);
+
 // As zb_unit_* (gpt_unit.h), for a block.
 struct zb_unit_sizes zb_block_sizes(const struct zb_gpt *gpt);
 void zb_block_start(const struct zb_gpt *gpt, struct zb_start *start, zb_real *parameters);

@@ -53,23 +53,18 @@ static void embedding_weights(const struct zb_pass *pass, const zb_real *paramet
   }
 }
 
-// The head: final LayerNorm, a matrix [hidden][vocabulary] of its own, cross-entropy. Parameters in this
-// order.
+// The head: final LayerNorm, a matrix, cross-entropy.
 
-struct head_parts {
-  size_t gain, shift, matrix, parameters;
-};
-
-static struct head_parts head_parts(const struct zb_gpt *gpt) {
+struct zb_head_parts zb_head_parts(const struct zb_gpt *gpt) {
   size_t hidden = (size_t)gpt->hidden;
-  return (struct head_parts){0, hidden, 2 * hidden, 2 * hidden + hidden * (size_t)gpt->vocabulary};
+  return (struct zb_head_parts){0, hidden, 2 * hidden, 2 * hidden + hidden * (size_t)gpt->vocabulary};
 }
 
 // long: normal [tokens x hidden], logits [tokens x vocabulary], which F turns into their gradient at once.
 static struct zb_unit_sizes head_sizes(const struct zb_gpt *gpt) {
   size_t tokens = (size_t)zb_gpt_tokens(gpt), message = zb_gpt_message(gpt);
   return (struct zb_unit_sizes){
-      .parameters = head_parts(gpt).parameters,
+      .parameters = zb_head_parts(gpt).count,
       .brief = tokens,
       .exact = tokens,
       .long_ = message + tokens * (size_t)gpt->vocabulary,
@@ -79,17 +74,17 @@ static struct zb_unit_sizes head_sizes(const struct zb_gpt *gpt) {
 }
 
 static void head_start(const struct zb_gpt *gpt, struct zb_start *start, zb_real *parameters) {
-  struct head_parts parts = head_parts(gpt);
+  struct zb_head_parts parts = zb_head_parts(gpt);
   zb_start_constant((size_t)gpt->hidden, 1, parameters + parts.gain);
   zb_start_constant((size_t)gpt->hidden, 0, parameters + parts.shift);
-  zb_start_matrix(start, parts.parameters - parts.matrix, 0.02, parameters + parts.matrix);
+  zb_start_matrix(start, parts.count - parts.matrix, 0.02, parameters + parts.matrix);
 }
 
 static void head_forward(const struct zb_pass *pass, const zb_real *parameters, const zb_real *input,
                          struct zb_unit_kept kept, zb_real *output, double *loss) {
   (void)output;
   const struct zb_gpt *gpt = pass->gpt;
-  struct head_parts parts = head_parts(gpt);
+  struct zb_head_parts parts = zb_head_parts(gpt);
   int tokens = zb_gpt_tokens(gpt);
   zb_real *normal = kept.long_, *logits = kept.long_ + zb_gpt_message(gpt), *out = pass->scratch;
   for (int t = 0; t < tokens; t++) {
@@ -108,7 +103,7 @@ static void head_backward(const struct zb_pass *pass, const zb_real *parameters,
                           struct zb_unit_kept kept, zb_real *d_input) {
   (void)d_output;
   const struct zb_gpt *gpt = pass->gpt;
-  struct head_parts parts = head_parts(gpt);
+  struct zb_head_parts parts = zb_head_parts(gpt);
   int tokens = zb_gpt_tokens(gpt);
   const zb_real *normal = kept.long_, *d_logits = kept.long_ + zb_gpt_message(gpt);
   zb_gemm(tokens, gpt->hidden, gpt->vocabulary, zb_matrix(d_logits, gpt->vocabulary),
@@ -124,7 +119,7 @@ static void head_backward(const struct zb_pass *pass, const zb_real *parameters,
 static void head_weights(const struct zb_pass *pass, const zb_real *parameters, struct zb_unit_kept kept,
                          zb_real *gradient) {
   const struct zb_gpt *gpt = pass->gpt;
-  struct head_parts parts = head_parts(gpt);
+  struct zb_head_parts parts = zb_head_parts(gpt);
   int tokens = zb_gpt_tokens(gpt);
   const zb_real *normal = kept.long_, *d_logits = kept.long_ + zb_gpt_message(gpt);
   zb_real *out = pass->scratch;

@@ -48,6 +48,12 @@ struct zb_unit_bytes {
 };
 struct zb_unit_bytes zb_unit_bytes(const struct zb_gpt *gpt, int unit, enum zb_dtype dtype);
 
+// Where the head's parameters start: final LayerNorm, then a matrix [hidden][vocabulary] of its own.
+struct zb_head_parts {
+  size_t gain, shift, matrix, count;
+};
+struct zb_head_parts zb_head_parts(const struct zb_gpt *gpt);
+
 // Writes the start values, a function of seed, unit and position alone: matrices uniform with standard
 // deviation 0.02 (those that add to the residual divided by sqrt(2 blocks)), gains 1, biases 0.
 void zb_unit_start(const struct zb_gpt *gpt, int unit, uint64_t seed, zb_real *parameters);

@@ -15,7 +15,7 @@
 
 enum { WARM_UP = 2, TRANSFERS = 200 };
 
-static const int64_t patience_ns = INT64_C(60000000000);
+static const int64_t patience_ns = INT64_C(60000000000), moment_ns = INT64_C(1000000000);
 
 enum { BUFFERS = 4 };
 
@@ -102,7 +102,9 @@ static enum zb_status time_device(struct meter *meter) {
 }
 
 static void close_meter(struct meter *meter) {
+  bool done;
   if (!meter->state) return;
+  meter->compute->finish(meter->state, zb_clock_ns() + moment_ns, &done, NULL);
   for (int k = 0; k < BUFFERS; k++)
     if (meter->buffer[k]) meter->compute->release(meter->state, meter->buffer[k]);
   meter->compute->close(meter->state);
@@ -174,7 +176,7 @@ static enum zb_status pass_message(struct peer *peer, void *endpoint, bool sends
 static void *run_peer(void *argument) {
   struct peer *peer = argument;
   const struct zb_compute *compute = peer->meter->compute;
-  struct zb_mover mover = {compute->copy, peer->meter->state};
+  struct zb_mover mover = {compute->copy, compute->follow, peer->meter->state};
   void *endpoint = NULL;
   peer->status =
       peer->transport->open(peer->shared, peer->device, mover.copy ? &mover : NULL, &endpoint, &peer->error);

@@ -127,7 +127,7 @@ enum zb_status zb_rank_open(const struct zb_replay *replay, void *shared, int de
   enum zb_status status = expect_backward_order(made, error);
   if (status == ZB_OK) status = replay->compute->open(&made->setup, &made->state, error);
   if (status == ZB_OK) status = zb_rank_resume(made, error);
-  struct zb_mover mover = {replay->compute->copy, made->state};
+  struct zb_mover mover = {replay->compute->copy, replay->compute->follow, made->state};
   if (status == ZB_OK)
     status = replay->transport->open(shared, device, mover.copy ? &mover : NULL, &made->endpoint, error);
   if (status == ZB_OK) status = open_slots(made, error);

@@ -6,7 +6,7 @@
 #include "runtime/adamw.h"
 #include "solver/model/deadline.h"
 
-static const int64_t patience_ns = INT64_C(600000000000);
+static const int64_t patience_ns = INT64_C(600000000000), moment_ns = INT64_C(1000000000);
 
 struct straight {
   const struct zb_training *training;
@@ -57,6 +57,8 @@ enum zb_status zb_straight_run(const struct zb_training *training, const struct 
     status = make_step(&run, step, &loss[step], error);
   if (status == ZB_OK) status = compute->store(run.state, 0, made->values, &made->made, error);
   if (status == ZB_OK) made->step = training->steps;
+  bool done;
+  if (run.state) compute->finish(run.state, zb_clock_ns() + moment_ns, &done, NULL);
   if (run.state) compute->close(run.state);
   free(run.when);
   free(run.microbatch_loss);

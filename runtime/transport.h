@@ -36,10 +36,11 @@ struct zb_ticket {
   bool posted; // from send or receive until wait has seen it done
 };
 
-// What copies messages between buffers of a backend whose memory is its device's own (zb_compute.copy).
+// What copies messages between buffers of a backend whose memory is its device's own (compute.h).
 struct zb_mover {
   enum zb_status (*copy)(void *state, void *to, const void *from, size_t bytes, void *after_from,
                          void *after_to, struct zb_error *error);
+  enum zb_status (*follow)(void *state, void *event, void *other, struct zb_error *error);
   void *state;
 };
 

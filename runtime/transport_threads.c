@@ -151,10 +151,12 @@ static void wake(struct device *device) {
 
 // Only enqueued; the events of both ends are behind it then.
 static enum outcome move(struct hub *hub, const struct posted *from, const struct posted *to) {
-  const struct zb_mover *mover = &to->owner->mover;
+  const struct zb_mover *receiver = &to->owner->mover, *sender = &from->owner->mover;
   struct zb_error error = {0};
-  if (mover->copy(mover->state, to->data, from->data, from->bytes, from->event, to->event, &error) == ZB_OK)
-    return DONE;
+  enum zb_status status =
+      receiver->copy(receiver->state, to->data, from->data, from->bytes, from->event, to->event, &error);
+  if (status == ZB_OK) status = sender->follow(sender->state, from->event, to->event, &error);
+  if (status == ZB_OK) return DONE;
   if (!atomic_exchange(&hub->breaks, true)) {
     hub->broken = error;
     atomic_store(&hub->is_broken, true);
