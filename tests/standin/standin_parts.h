@@ -78,6 +78,7 @@ struct device_state {
   cudaError_t broken; // every call fails with it
   int64_t used_bytes;
   uint64_t peers; // that it may reach
+  bool gone;      // its messages are not seen any more
 };
 
 extern struct zb_standin zb_standin_setup;
