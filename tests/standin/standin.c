@@ -30,6 +30,7 @@ static size_t report_length;
 static _Atomic uint64_t drawn;
 static pthread_t idle_thread;
 static bool idle_ends;
+static struct standin_part *parts;
 
 static _Thread_local cudaError_t last_error;
 static _Thread_local int current_device;
@@ -79,6 +80,21 @@ bool zb_standin_fault(int64_t wanted, int64_t counter) {
   bool happens = wanted > 0 && wanted == counter;
   if (happens) zb_standin_count.faults++;
   return happens;
+}
+
+void zb_standin_register(struct standin_part *part) {
+  if (part->registered) return;
+  part->registered = true;
+  part->next = parts;
+  parts = part;
+}
+
+// Takes in what other processes sent. True: there are some.
+static bool look_outside(void) {
+  bool any = false;
+  for (struct standin_part *part = parts; part; part = part->next)
+    if (part->look) any |= part->look();
+  return any;
 }
 
 // Setup
@@ -160,7 +176,7 @@ static void *idle(void *unused) {
     while (!idle_ends && !late) late = pthread_cond_timedwait(&changed, &lock, &until);
     sleepers--;
     if (idle_ends) break;
-    zb_standin_messages_arrived();
+    look_outside();
     if (zb_standin_count.operations == before) zb_standin_run_some(1 + (int64_t)zb_standin_below(4));
     before = zb_standin_count.operations;
   }
@@ -203,8 +219,11 @@ static void stop(bool wanted) {
   pthread_mutex_lock(&lock);
   zb_standin_streams_reset(wanted);
   zb_standin_graphs_reset(wanted);
-  zb_standin_messages_reset(wanted);
-  zb_standin_products_reset(wanted);
+  for (struct standin_part *part = parts; part; part = part->next) {
+    part->reset(wanted);
+    part->registered = false;
+  }
+  parts = NULL;
   zb_standin_memory_reset(wanted);
   pthread_cond_destroy(&changed);
   started = false;
@@ -266,7 +285,7 @@ cudaError_t zb_standin_enter(int entry) {
       status = cudaErrorUnknown;
   }
   if (!status && entry & ENTER_CAPTURED) status = zb_standin_capture_unsafe();
-  zb_standin_messages_arrived();
+  look_outside();
   zb_standin_progress();
   return status;
 }
@@ -288,13 +307,13 @@ void zb_standin_changed(void) {
 static bool sleep_until(int64_t until_ns) {
   int64_t now_ns = zb_standin_now();
   if (now_ns >= until_ns) return false;
-  int64_t slice_ns = zb_standin_messages_arrived() ? 500000 : 100000000;
+  int64_t slice_ns = look_outside() ? 500000 : 100000000;
   int64_t wake_ns = now_ns + slice_ns < until_ns ? now_ns + slice_ns : until_ns;
   struct timespec wake = {.tv_sec = (time_t)(wake_ns / 1000000000), .tv_nsec = (long)(wake_ns % 1000000000)};
   sleepers++;
   pthread_cond_timedwait(&changed, &lock, &wake);
   sleepers--;
-  zb_standin_messages_arrived();
+  look_outside();
   return true;
 }
 

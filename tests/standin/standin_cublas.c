@@ -145,8 +145,21 @@ static cublasStatus_t enter(const char *call, cublasHandle_t handle) {
   return CUBLAS_STATUS_NOT_INITIALIZED;
 }
 
+static void reset(bool report) {
+  for (struct cublasContext *handle = handles, *next; handle; handle = next) {
+    next = handle->next;
+    if (report && handle->alive)
+      zb_standin_report("not destroyed: a cuBLAS handle of device %d", handle->device);
+    free(handle);
+  }
+  handles = NULL;
+}
+
+static struct standin_part products = {.reset = reset};
+
 cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
   if (zb_standin_enter(ENTER_FAILS | ENTER_CAPTURED)) return leave(CUBLAS_STATUS_NOT_INITIALIZED);
+  zb_standin_register(&products);
   struct cublasContext *made = zb_standin_new(sizeof *made);
   *made = (struct cublasContext){.next = handles, .alive = true, .device = zb_standin_current()};
   handles = *handle = made;
@@ -322,14 +335,4 @@ const char *cublasGetStatusString(cublasStatus_t status) {
   for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
     if (words[k].status == status) return words[k].text;
   return "unknown status";
-}
-
-void zb_standin_products_reset(bool report) {
-  for (struct cublasContext *handle = handles, *next; handle; handle = next) {
-    next = handle->next;
-    if (report && handle->alive)
-      zb_standin_report("not destroyed: a cuBLAS handle of device %d", handle->device);
-    free(handle);
-  }
-  handles = NULL;
 }

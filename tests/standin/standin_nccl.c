@@ -19,8 +19,49 @@ static int64_t ids_given;
 // How long other ranks of this process may take before other processes are looked for.
 static const int64_t grace_ns = 2000000;
 
+static bool look(void) {
+  static int64_t looked_ns;
+  bool apart = false;
+  for (struct ncclComm *c = zb_standin_communicators; c && !apart; c = c->next)
+    apart = c->alive && (c->opening || c->linked);
+  int64_t now_ns = apart ? zb_standin_now() : 0;
+  // A look is a system call or two for each link: not at every call.
+  if (!apart || now_ns < looked_ns + 20000) return apart;
+  looked_ns = now_ns;
+  for (struct ncclComm *c = zb_standin_communicators; c; c = c->next)
+    if (c->alive && c->linked) zb_standin_link_progress(c);
+  return apart;
+}
+
+static void reset(bool report) {
+  for (struct ncclComm *c = zb_standin_communicators, *next; c; c = next) {
+    next = c->next;
+    if (c->alive) {
+      if (report)
+        zb_standin_report("not destroyed: rank %d of a communicator of %d, device %d", c->rank,
+                          c->clique->ranks, c->device);
+      zb_standin_link_close(c, false);
+    }
+    free(c->sent);
+    free(c->received);
+    free(c->link);
+    free(c);
+  }
+  zb_standin_communicators = NULL;
+  for (struct clique *c = cliques, *next; c; c = next) {
+    next = c->next;
+    free(c->member);
+    free(c);
+  }
+  cliques = NULL;
+  last_words[0] = 0;
+}
+
+static struct standin_part messages = {.reset = reset, .look = look};
+
 ncclResult_t zb_standin_nccl_enter(int entry) {
   cudaError_t status = zb_standin_enter(entry);
+  zb_standin_register(&messages);
   if (!status) return ncclSuccess;
   return zb_standin_nccl_fail(status == cudaErrorUnknown ? ncclInternalError : ncclUnhandledCudaError, "%s",
                               cudaGetErrorString(status));
@@ -268,42 +309,4 @@ const char *ncclGetErrorString(ncclResult_t result) {
 const char *ncclGetLastError(ncclComm_t communicator) {
   (void)communicator;
   return last_words;
-}
-
-bool zb_standin_messages_arrived(void) {
-  static int64_t looked_ns;
-  bool apart = false;
-  for (struct ncclComm *c = zb_standin_communicators; c && !apart; c = c->next)
-    apart = c->alive && (c->opening || c->linked);
-  int64_t now_ns = apart ? zb_standin_now() : 0;
-  // A look is a system call or two for each link: not at every call.
-  if (!apart || now_ns < looked_ns + 20000) return apart;
-  looked_ns = now_ns;
-  for (struct ncclComm *c = zb_standin_communicators; c; c = c->next)
-    if (c->alive && c->linked) zb_standin_link_progress(c);
-  return apart;
-}
-
-void zb_standin_messages_reset(bool report) {
-  for (struct ncclComm *c = zb_standin_communicators, *next; c; c = next) {
-    next = c->next;
-    if (c->alive) {
-      if (report)
-        zb_standin_report("not destroyed: rank %d of a communicator of %d, device %d", c->rank,
-                          c->clique->ranks, c->device);
-      zb_standin_link_close(c, false);
-    }
-    free(c->sent);
-    free(c->received);
-    free(c->link);
-    free(c);
-  }
-  zb_standin_communicators = NULL;
-  for (struct clique *c = cliques, *next; c; c = next) {
-    next = c->next;
-    free(c->member);
-    free(c);
-  }
-  cliques = NULL;
-  last_words[0] = 0;
 }

@@ -68,9 +68,9 @@ ncclResult_t zb_standin_nccl_fail(ncclResult_t result, const char *format, ...)
 // An error where nothing can be asked of it.
 ncclResult_t zb_standin_nccl_usable(const char *call, ncclComm_t communicator);
 
-// standin_message.c
-void zb_standin_message_meet(struct message *message); // its other end is there
-void zb_standin_message_to_link(struct message *message);             // its other end is in another process
+// standin_nccl_message.c
+void zb_standin_message_meet(struct message *message);    // its other end is there
+void zb_standin_message_to_link(struct message *message); // its other end is in another process
 struct message *zb_standin_message_waiting(struct ncclComm *communicator, bool sends, int peer,
                                            int64_t ticket);
 void zb_standin_messages_end(struct ncclComm *communicator);   // whatever is queued ends without effect
@@ -78,7 +78,7 @@ void zb_standin_messages_issue(struct ncclComm *communicator); // what was defer
 bool zb_standin_group_open(void);                              // between ncclGroupStart and ncclGroupEnd
 void zb_standin_group_opens(ncclComm_t *opened);               // the group's end waits for it
 
-// standin_link.c
+// standin_nccl_link.c
 // Looks for what is missing of a clique in other processes; true: all are linked.
 bool zb_standin_link_open(struct ncclComm *communicator);
 // Of a rank in another process: where it is.

@@ -104,6 +104,15 @@ uint64_t zb_standin_below(uint64_t bound);
 int64_t zb_standin_now(void);       // ns, the host's monotonic clock
 void *zb_standin_new(size_t bytes); // zeroed; the end of the process where there is no memory
 
+// What a program may be linked without registers itself at its first call (again and again is no harm).
+struct standin_part {
+  void (*reset)(bool report); // frees what it has; report: what the program left is misuse
+  bool (*look)(void);         // takes in what came from other processes; true: there are some. May be NULL
+  struct standin_part *next;
+  bool registered;
+};
+void zb_standin_register(struct standin_part *part);
+
 // standin_schedule.c
 
 void zb_standin_progress(void);                  // what a call allows
@@ -159,11 +168,5 @@ cudaError_t zb_standin_capture_await(struct CUstream_st *stream, struct CUevent_
 void zb_standin_graph_node_over(struct op *op);
 struct op *zb_standin_graph_needed(struct op *op, struct op **ready, int count);
 void zb_standin_graphs_reset(bool report); // report: what is left is misuse
-
-// standin_cublas.c, standin_nccl.c
-
-void zb_standin_products_reset(bool report); // report: what is left is misuse
-void zb_standin_messages_reset(bool report); // report: what is left is misuse
-bool zb_standin_messages_arrived(void); // takes in what other processes sent; true: there are other processes
 
 #endif

@@ -1,4 +1,4 @@
-// standin_message.c - NCCL's sends, receives and groups.
+// standin_nccl_message.c - NCCL's sends, receives and groups.
 //
 // The calls of a group on one communicator become one operation, which is over when all its messages are:
 // it stands at the head of its stream until the other end of each one does the same. Nothing is kept in

@@ -1,4 +1,4 @@
-// standin_link.c - links between ranks in different processes of one machine, over local sockets.
+// standin_nccl_link.c - links between ranks in different processes of one machine, over local sockets.
 //
 // A rank listens at a name made of the communicator's id and its number, in Linux's abstract namespace, until
 // all are there; the higher of two ranks connects. Nothing blocks and no thread reads: whoever calls the
