@@ -12,9 +12,14 @@ GLPK   ?= auto
 ZLIB   ?= auto
 BLAS   ?= auto
 MPI    ?= auto
+CUDA   ?= auto
+NCCL   ?= auto
 CMOCKA ?= auto
 WERROR ?= 0
 FUZZ_SECONDS ?= 60
+CUDA_HOME ?= /usr/local/cuda
+NVCC      ?= $(CUDA_HOME)/bin/nvcc
+CUDA_ARCH ?= 80 90
 BUILD  = build
 SAN    =
 
@@ -23,7 +28,7 @@ SAN    =
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
-export CC CPPFLAGS CFLAGS LDFLAGS BUILD GLPK ZLIB BLAS MPI CMOCKA
+export CC CPPFLAGS CFLAGS LDFLAGS BUILD GLPK ZLIB BLAS MPI CUDA NCCL CMOCKA CUDA_HOME NVCC CUDA_ARCH
 
 # These targets build nothing themselves: they must work before there is anything to link, and demo and test
 # first fetch what is missing. So the parts are looked for only by the make that builds.
@@ -31,7 +36,8 @@ OUTER = help demo test check-long asan tsan fuzz bench golden test-torch fmt fmt
 ifneq ($(filter-out $(OUTER),$(or $(MAKECMDGOALS),all)),)
 
 $(shell CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' \
-  GLPK='$(GLPK)' ZLIB='$(ZLIB)' BLAS='$(BLAS)' MPI='$(MPI)' CMOCKA='$(CMOCKA)' .ci/parts write '$(BUILD)/parts.mk')
+  GLPK='$(GLPK)' ZLIB='$(ZLIB)' BLAS='$(BLAS)' MPI='$(MPI)' CUDA='$(CUDA)' NCCL='$(NCCL)' CMOCKA='$(CMOCKA)' \
+  CUDA_HOME='$(CUDA_HOME)' NVCC='$(NVCC)' .ci/parts write '$(BUILD)/parts.mk')
 ifneq ($(.SHELLSTATUS),0)
 $(error a part that was asked for does not link)
 endif
@@ -40,23 +46,37 @@ ifneq ($(PART_CJSON),yes)
 $(error cJSON is needed: apt-get install libcjson-dev (make demo and make test install it by themselves))
 endif
 
+CUDA_STUBS := $(wildcard runtime/compute_cuda_stub.c)
+CUDA_SRC   := $(filter-out $(CUDA_STUBS),$(wildcard runtime/compute_cuda*.c))
+NCCL_STUBS := $(wildcard runtime/transport_nccl_stub.c)
+NCCL_SRC   := $(filter-out $(NCCL_STUBS),$(wildcard runtime/transport_nccl*.c))
 ABSENT := $(if $(filter yes,$(PART_GLPK)),ilp/glpk_stub.c,ilp/glpk_solve.c) \
           $(if $(filter yes,$(PART_ZLIB)),solver/io/gzip_stub.c,solver/io/gzip_zlib.c) \
           $(if $(filter yes,$(PART_BLAS)),runtime/gemm_plain.c,runtime/gemm_blas.c) \
-          $(if $(filter yes,$(PART_MPI)),runtime/transport_mpi_stub.c,runtime/transport_mpi.c)
+          $(if $(filter yes,$(PART_MPI)),runtime/transport_mpi_stub.c,runtime/transport_mpi.c) \
+          $(if $(filter yes,$(PART_CUDA)),$(CUDA_STUBS),$(CUDA_SRC)) \
+          $(if $(filter yes,$(PART_NCCL)),$(NCCL_STUBS),$(NCCL_SRC))
 LIB_SRC := $(filter-out solver/cli/main.c $(ABSENT), \
              $(wildcard $(addsuffix /*.c,solver/model solver/exact solver/program solver/io solver/cli heuristic ilp)))
 PAGES        := $(foreach file,report.html report.css report.js,$(BUILD)/gen/$(file).o)
 RUN_SRC := $(filter-out runtime/zbreplay.c $(ABSENT),$(wildcard runtime/*.c))
+RUN64_SRC    := $(filter-out $(CUDA_SRC) $(NCCL_SRC),$(RUN_SRC)) $(CUDA_STUBS) $(NCCL_STUBS)
+KERNEL_SRC   := $(if $(filter yes,$(PART_CUDA)),$(wildcard kernels/*.cu))
+STANDIN_SRC  := $(if $(filter yes,$(PART_CUDA)),$(filter-out \
+                  $(if $(filter yes,$(PART_NCCL)),,tests/standin/%nccl.c),$(wildcard tests/standin/*.c)))
 CHECK_SRC    := $(wildcard tests/zbcheck*.c)
 SUPPORT_SRC  := $(filter-out $(CHECK_SRC),$(wildcard tests/*.c)) \
                 $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c))
-UNIT_SRC     := $(wildcard tests/unit/test_*.c)
+# A test that says so by what it includes needs CUDA's headers, and is left out where they are not.
+CUDA_UNITS   := $(shell grep -lE 'include "(kernels/kernels|tests/standin/)' tests/unit/test_*.c)
+UNIT_SRC     := $(filter-out $(if $(filter yes,$(PART_CUDA)),,$(CUDA_UNITS)),$(wildcard tests/unit/test_*.c))
 FUZZ_SRC     := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
 BENCH_SRC    := $(wildcard bench/*.c)
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 double = $(patsubst %.c,$(BUILD)/obj/double/%.o,$(1))
+device = $(patsubst %.cu,$(BUILD)/obj/%.o,$(1))
+standin = $(patsubst %.cu,$(BUILD)/obj/standin/%.o,$(1))
 
 PROGRAMS := $(if $(wildcard solver/cli/main.c),$(BUILD)/zbsolve) $(if $(CHECK_SRC),$(BUILD)/zbcheck) \
             $(if $(wildcard runtime/zbreplay.c),$(BUILD)/zbreplay)
@@ -69,6 +89,14 @@ INCLUDE  = -I.
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(if $(filter 1,$(WERROR)),-Werror)
 SANITIZE = $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -pthread $(WARNINGS) $(SANITIZE) $(CPPFLAGS) $(CFLAGS)
+NVCC_FLAGS = -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -Wall,-Wextra \
+  $(if $(filter 1,$(WERROR)),-Werror all-warnings -Xcompiler -Werror) \
+  $(foreach arch,$(CUDA_ARCH),-gencode arch=compute_$(arch),code=sm_$(arch)) \
+  -gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
+# Kernels as C++ for the CPU. One thread runs all of a kernel, so there is nothing for ThreadSanitizer to see, and
+# it would not know the fibers. Wide accesses are casts, which a GPU's compiler takes as they are.
+STANDIN_FLAGS = -x c++ -std=c++17 -fno-exceptions -fno-rtti -fno-strict-aliasing -ffp-contract=off -pthread $(WARNINGS) \
+  -DZB_STAND_IN='"tests/standin/shim.h"' $(if $(findstring thread,$(SAN)),,$(SANITIZE)) $(CPPFLAGS) $(CFLAGS)
 LIBS     = $(LIBS_GLPK) $(LIBS_ZLIB) $(LIBS_CJSON) -lm
 
 # V=1 shows the whole commands.
@@ -79,7 +107,8 @@ say = $(if $(V),,@echo '  $(1)')
 record = $(shell mkdir -p '$(BUILD)')$(if $(call differs,$(strip $(2)),$(file <$(1))),$(file >$(1),$(strip $(2))))
 differs = $(if $(and $(findstring x$(1)x,x$(2)x),$(findstring x$(2)x,x$(1)x)),,yes)
 $(call record,$(BUILD)/flags,$(CC) $(ALL_CFLAGS) $(LDFLAGS))
-$(call record,$(BUILD)/members,$(LIB_SRC) : $(RUN_SRC) : $(SUPPORT_SRC) : $(CHECK_SRC))
+$(call record,$(BUILD)/flags.cuda,$(NVCC) $(NVCC_FLAGS) : $(CC) $(STANDIN_FLAGS))
+$(call record,$(BUILD)/members,$(LIB_SRC) : $(RUN_SRC) : $(SUPPORT_SRC) : $(CHECK_SRC) : $(KERNEL_SRC) : $(STANDIN_SRC))
 
 endif
 
@@ -87,7 +116,8 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-19s %s\n", $$1, $$2}'
 	@echo 'variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 (whole commands), WERROR=1, DEPS=0 (install no packages),'
 	@echo '           CHROMIUM=1 (install a browser for the tests),'
-	@echo '           GLPK|ZLIB|BLAS|MPI|CMOCKA=auto|1|0 (take it if it links, insist, leave it out)'
+	@echo '           GLPK|ZLIB|BLAS|MPI|CUDA|NCCL|CMOCKA=auto|1|0 (take it if it links, insist, leave it out),'
+	@echo '           CUDA_HOME (the toolkit), NVCC, CUDA_ARCH="80 90" (device code; the last as PTX too)'
 
 all: $(PROGRAMS) ## build the programs (default): build/zbsolve, build/zbcheck, build/zbreplay
 
@@ -125,10 +155,10 @@ test-torch: ## PyTorch loads, validates and trains in our files, we read its own
 	@tests/torch/run.sh
 
 fmt: ## format the sources with clang-format
-	@find solver heuristic ilp runtime kernels tests bench -name '*.[ch]' 2>/dev/null | xargs -r clang-format -i
+	@find solver heuristic ilp runtime kernels tests bench -name '*.[ch]' -o -name '*.cu' | xargs -r clang-format -i
 
 fmt-check: ## say which sources `make fmt` would change
-	@find solver heuristic ilp runtime kernels tests bench -name '*.[ch]' 2>/dev/null | \
+	@find solver heuristic ilp runtime kernels tests bench -name '*.[ch]' -o -name '*.cu' | \
 	  xargs -r clang-format --dry-run --Werror
 
 install: all ## put the programs and configs under PREFIX (/usr/local); DESTDIR is honoured
@@ -181,9 +211,21 @@ $(call object,$(CHECK_SRC)): INCLUDE =
 $(call object,$(wildcard solver/exact/*.c)): OPTIMIZE = $(if $(filter -O2,$(CFLAGS)),-O3)
 
 # Rows of numbers likewise; and a product and a sum are two roundings on every processor.
-$(call object,$(RUN_SRC)) $(call double,$(RUN_SRC)): OPTIMIZE = -ffp-contract=off -fno-math-errno $(if $(filter -O2,$(CFLAGS)),-O3)
+$(call object,$(RUN_SRC)) $(call double,$(RUN64_SRC)): OPTIMIZE = -ffp-contract=off -fno-math-errno $(if $(filter -O2,$(CFLAGS)),-O3)
 
 $(call object,runtime/transport_mpi.c) $(call double,runtime/transport_mpi.c): DEFINES = $(FLAGS_MPI)
+
+$(call object,$(CUDA_SRC) $(NCCL_SRC) $(STANDIN_SRC) $(CUDA_UNITS)): DEFINES = $(FLAGS_CUDA)
+
+$(BUILD)/obj/%.o: %.cu $(BUILD)/flags.cuda
+	@mkdir -p $(@D)
+	$(call say,nvcc $<)
+	$(Q)$(NVCC) $(INCLUDE) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+
+$(BUILD)/obj/standin/%.o: %.cu $(BUILD)/flags.cuda
+	@mkdir -p $(@D)
+	$(call say,cc $< (stand-in))
+	$(Q)$(CC) $(INCLUDE) $(FLAGS_CUDA) $(STANDIN_FLAGS) -MMD -MP -c -o $@ $<
 
 $(call object,solver/cli/main.c): DEFINES = -DZB_PARTS='"$(PARTS)"'
 $(call object,solver/cli/main.c): $(BUILD)/parts.mk
@@ -201,7 +243,9 @@ $(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 
 $(BUILD)/libzb.a: $(call object,$(LIB_SRC)) $(PAGES) $(BUILD)/members
 $(BUILD)/libzbrun.a: $(call object,$(RUN_SRC)) $(BUILD)/members
-$(BUILD)/libzbrun64.a: $(call double,$(RUN_SRC)) $(BUILD)/members
+$(BUILD)/libzbrun64.a: $(call double,$(RUN64_SRC)) $(BUILD)/members
+$(BUILD)/libzbcuda.a: $(call device,$(KERNEL_SRC)) $(BUILD)/members
+$(BUILD)/libzbstandin.a: $(call standin,$(KERNEL_SRC)) $(call object,$(STANDIN_SRC)) $(BUILD)/members
 $(BUILD)/libzbtest.a: $(call object,$(SUPPORT_SRC)) $(BUILD)/members
 $(BUILD)/%.a:
 	@rm -f $@
@@ -210,7 +254,7 @@ $(BUILD)/%.a:
 define link
 @mkdir -p $(@D)
 $(call say,link $@)
-$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^)
+$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 endef
 
 $(BUILD)/zbsolve: $(call object,solver/cli/main.c) $(BUILD)/libzb.a
@@ -219,13 +263,13 @@ $(BUILD)/zbsolve: $(call object,solver/cli/main.c) $(BUILD)/libzb.a
 $(BUILD)/zbcheck: $(call object,$(CHECK_SRC)) $(BUILD)/members
 	$(link)
 
-$(BUILD)/zbreplay: $(call object,runtime/zbreplay.c) $(BUILD)/libzbrun.a $(BUILD)/libzb.a
-	$(link) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS)
+$(BUILD)/zbreplay: $(call object,runtime/zbreplay.c) $(BUILD)/libzbrun.a $(BUILD)/libzbcuda.a $(BUILD)/libzb.a
+	$(link) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS_NCCL) $(LIBS_CUDA) $(LIBS)
 
 $(BUILD)/tests/test_gradient: $(call double,tests/unit/test_gradient.c) $(BUILD)/libzbrun64.a $(BUILD)/libzb.a
 	$(link) $(LIBS_CMOCKA) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS)
 
-$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libzbtest.a $(BUILD)/libzbrun.a $(BUILD)/libzb.a
+$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libzbtest.a $(BUILD)/libzbrun.a $(BUILD)/libzbstandin.a $(BUILD)/libzb.a
 	$(link) $(LIBS_CMOCKA) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS)
 
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BUILD)/libzbtest.a $(BUILD)/libzb.a

@@ -293,7 +293,7 @@ list() { # MODE: the names of the tests, slowest kinds first
 }
 
 main() { # MODE [PATTERN]
-  local name counted passed failed skipped
+  local name lacks counted passed failed skipped
   results=$(mktemp -d) || exit 1
   trap 'rm -rf "$results"' EXIT
   export RUN_RESULTS=$results RUN_MODE=$1
@@ -314,7 +314,9 @@ main() { # MODE [PATTERN]
       case unit/$name in ${2:-*}) ;; *) continue ;; esac
       if ! [ -e "$build/tests/$name" ]; then
         echo "0 0 1" >"$results/$name.absent.count"
-        echo "unit/$name: not built, cmocka is missing or off" >>"$results/skipped"
+        lacks=cmocka
+        if grep -qE 'include "(kernels/kernels|tests/standin/)' "tests/unit/$name.c"; then lacks="cmocka or CUDA's toolkit"; fi
+        echo "unit/$name: not built, $lacks is missing or off" >>"$results/skipped"
       fi
     done
   fi
