@@ -100,7 +100,7 @@ struct zb_compute {
 
   // *done: all that was issued is. OK and not done when the monotonic clock reaches deadline_ns first.
   enum zb_status (*finish)(void *state, int64_t deadline_ns, bool *done, struct zb_error *error);
-  // How many ops of this batch have ended, in the order in which they were issued. Known while finish waits.
+  // How many ops of this batch have ended, in the order in which they were issued; -1: not known.
   int64_t (*ops_done)(void *state);
 
   // The sums of squares of the gradients are formed; after finish, partial[unit] of this device's units
@@ -132,6 +132,7 @@ struct zb_compute {
 
 extern const struct zb_compute zb_compute_cpu;
 extern const struct zb_compute zb_compute_sleep;
+extern const struct zb_compute zb_compute_cuda; // look and open fail where the build has no CUDA
 
 // What microbatches keep at most on the setup's device when it runs its program, prefix sums of
 // zb_stage_memory; 0 without a program.

@@ -183,7 +183,10 @@ static enum zb_status do_norm(struct zb_rank *rank, struct zb_error *error) {
     for (int u = 0; u < rank->units; u++) rank->known[u] = ZB_PARTIAL_UNKNOWN;
   else
     memcpy(rank->known, rank->line[ZB_NORM_IN].partial, bytes);
-  status = replay->compute->norm(rank->state, error);
+  // What repeats by itself has all its messages inside.
+  for (size_t k = 0; replay->graph && status == ZB_OK && k < rank->slots; k++)
+    status = wait_slot(rank, &rank->slot[k], error);
+  if (status == ZB_OK) status = replay->compute->norm(rank->state, error);
   // The one wait of an iteration for the device.
   if (status == ZB_OK) status = zb_rank_finish(rank, error);
   if (status != ZB_OK) return status;

@@ -33,7 +33,7 @@ static const struct zb_instruction *input_of(const struct zb_rank *rank, const s
 // Where the device stands rather than the thread that issues: the op behind the last one that ended.
 static bool note_device(struct zb_rank *rank, int64_t ended) {
   struct zb_progress *progress = rank->progress;
-  if (ended >= rank->ops_issued) return false;
+  if (ended < 0 || ended >= rank->ops_issued) return false;
   int64_t op = 0;
   for (size_t k = 0; k < rank->count; k++) {
     const struct zb_instruction *i = zb_rank_instruction(rank, (int32_t)(rank->first + k));
@@ -56,7 +56,7 @@ static bool note_device(struct zb_rank *rank, int64_t ended) {
 enum zb_status zb_rank_finish(struct zb_rank *rank, struct zb_error *error) {
   const struct zb_compute *compute = rank->replay->compute;
   const struct zb_transport *transport = rank->replay->transport;
-  int64_t ended = -1, deadline_ns = 0;
+  int64_t ended = -2, deadline_ns = 0;
   for (;;) {
     int64_t now_ns = zb_clock_ns(), ops = compute->ops_done(rank->state);
     if (ops != ended) deadline_ns = now_ns + rank->replay->timeout_ns;

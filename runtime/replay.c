@@ -139,6 +139,17 @@ enum zb_status zb_crew_look(const struct zb_crew *crew, struct zb_error *error) 
   if (compute->apart ? !transport->device_memory : !transport->host_memory)
     return zb_fail(error, ZB_BAD_INPUT, "--transport %s: does not reach the memory of --backend %s",
                    transport->name, compute->name);
+  if (replay->graph && !compute->repeats)
+    return zb_fail(error, ZB_BAD_INPUT, "--graph: only --backend cuda has graphs");
+  if (replay->graph && replay->program->optimizer != ZB_OPTIMIZER_BARRIER)
+    return zb_fail(
+        error, ZB_BAD_INPUT,
+        "--graph: post-validation may begin a batch again, and a graph does not; expected a barrier");
+  if (replay->graph && replay->program->devices > 1 && !transport->captures)
+    return zb_fail(error, ZB_BAD_INPUT,
+                   "--graph: --transport %s copies messages outside of graphs; expected "
+                   "nccl, or one device",
+                   transport->name);
   int count = 0;
   struct zb_demand *need = calloc((size_t)replay->program->devices, sizeof *need);
   if (!need) return zb_fail_memory(error);

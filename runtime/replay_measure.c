@@ -4,6 +4,9 @@
 #include "solver/io/file.h"
 #include "solver/io/profile_json.h"
 
+// In the order of --backend's words.
+static const struct zb_compute *const computes[] = {&zb_compute_cpu, &zb_compute_sleep, &zb_compute_cuda};
+
 static enum zb_status measure(const struct zb_replay_options *options, const struct zb_gpt *gpt,
                               const struct zb_corpus *corpus, struct zb_profile **profile,
                               struct zb_error *error) {
@@ -18,9 +21,11 @@ static enum zb_status measure(const struct zb_replay_options *options, const str
       .microbatches = (int)options->microbatches,
       .steps = 1,
       .nan_step = -1,
+      .dtype = (enum zb_dtype)options->dtype,
+      .tf32 = options->tf32,
   };
-  return zb_measure_profile(&training, &zb_compute_cpu, &zb_transport_threads, placement, devices, chunks,
-                            (int)options->repeats, profile, error);
+  return zb_measure_profile(&training, computes[options->backend], &zb_transport_threads, placement, devices,
+                            chunks, (int)options->repeats, profile, error);
 }
 
 enum zb_status zb_replay_measure(const struct zb_replay_options *options, struct zb_text *out, zb_say say,
@@ -30,7 +35,8 @@ enum zb_status zb_replay_measure(const struct zb_replay_options *options, struct
   struct zb_corpus corpus = {.seed = 0};
   struct zb_profile *profile = NULL;
   struct zb_text text = {0};
-  if (options->backend != 0) return zb_fail(error, ZB_BAD_INPUT, "--backend: only cpu has times of its own");
+  if (!computes[options->backend]->trains)
+    return zb_fail(error, ZB_BAD_INPUT, "--backend: only cpu and cuda have times of their own");
   enum zb_status status = options->output ? zb_file_can_write(options->output, error) : ZB_OK;
   if (status == ZB_OK) status = zb_gpt_read(options->operand, &gpt, error);
   if (status == ZB_OK) status = zb_replay_read_data(options, &gpt, &corpus, error);

@@ -34,10 +34,16 @@ enum {
 #define ZB_REPLAY_OPTION_TABLE(X)                                                               \
   X(model, 0, "model", "MODEL", TEXT, NULL, 0, 0, "", ZB_ON_RUN,                                \
     "what is trained; without it the smallest, one block a stage")                              \
-  X(backend, 0, "backend", "B", CHOICE, "cpu", 0, 0, "cpu|sleep", ZB_ON_BOTH,                   \
+  X(backend, 0, "backend", "B", CHOICE, "cpu", 0, 0, "cpu|sleep|cuda", ZB_ON_BOTH,              \
     "what computes")                                                                            \
   X(transport, 0, "transport", "T", CHOICE, "threads", 0, 0, "threads|mpi", ZB_ON_RUN,          \
     "what moves messages")                                                                      \
+  X(dtype, 0, "dtype", "T", CHOICE, "fp32", 0, 0, "fp32|bf16", ZB_ON_BOTH,                      \
+    "of activations and messages (cuda); weights, gradients and moments are fp32")              \
+  X(tf32, 0, "tf32", NULL, FLAG, NULL, 0, 0, "", ZB_ON_BOTH,                                    \
+    "fp32 products may round their factors to TF32 (cuda)")                                     \
+  X(graph, 0, "graph", NULL, FLAG, NULL, 0, 0, "", ZB_ON_RUN,                                   \
+    "iterations are launched as one CUDA graph a device")                                       \
   X(optimizer, 0, "optimizer", "O", CHOICE, NULL, 0, 0, "barrier|post-validation", ZB_ON_RUN, \
     "how a schedule's steps are made (barrier); a program says it itself")                      \
   X(rollback, 0, "rollback", "R", CHOICE, "copy", 0, 0, "copy|inverse", ZB_ON_RUN,              \

@@ -22,7 +22,7 @@ enum { PROGRAM_BYTES_MOST = 1 << 30 };
 // What --rollback inverse ends within, of a run without pipeline (zb_crew_verify).
 static const double inverse_tolerance = 1e-3;
 
-static const struct zb_compute *const computes[] = {&zb_compute_cpu, &zb_compute_sleep};
+static const struct zb_compute *const computes[] = {&zb_compute_cpu, &zb_compute_sleep, &zb_compute_cuda};
 static const struct zb_transport *const transports[] = {&zb_transport_threads, &zb_transport_mpi};
 
 static int64_t seconds(double s) { return (int64_t)(s * 1e9); }
@@ -187,6 +187,8 @@ static enum zb_status prepare(const struct zb_replay_options *options, struct ru
       .seed = (uint64_t)options->seed,
       .microbatches = profile->microbatches,
       .steps = options->steps,
+      .dtype = (enum zb_dtype)options->dtype,
+      .tf32 = options->tf32,
   };
   struct zb_progress *watched = run->replay.watched;
   run->replay = (struct zb_replay){
@@ -200,6 +202,7 @@ static enum zb_status prepare(const struct zb_replay_options *options, struct ru
       .timeout_ns = seconds(options->timeout_s),
       .warm_up = options->warm_up < options->steps ? options->warm_up : options->steps - 1,
       .traces = options->trace != NULL,
+      .graph = options->graph,
   };
   if (status == ZB_OK) status = read_injection(options, run, error);
   if (status == ZB_OK && options->checkpoint) status = resume(options, run, error);

@@ -53,6 +53,7 @@ struct zb_transport {
   // Where messages between ops may lie: in the machine's memory, in a device's. The optimizer's are always in
   // the machine's.
   bool host_memory, device_memory;
+  bool captures; // messages can be part of a batch that repeats by itself (zb_compute.repeats)
 
   // Once a process, before anything else: connects what a launcher started.
   enum zb_status (*start)(void **shared, struct zb_error *error);
