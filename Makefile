@@ -80,6 +80,8 @@ standin = $(patsubst %.cu,$(BUILD)/obj/standin/%.o,$(1))
 
 PROGRAMS := $(if $(wildcard solver/cli/main.c),$(BUILD)/zbsolve) $(if $(CHECK_SRC),$(BUILD)/zbcheck) \
             $(if $(wildcard runtime/zbreplay.c),$(BUILD)/zbreplay)
+# zbreplay on the device that is not there, for the tests of its command line.
+STANDINS := $(if $(and $(KERNEL_SRC),$(STANDIN_SRC)),$(BUILD)/standin/zbreplay)
 UNITS    := $(if $(filter yes,$(PART_CMOCKA)),$(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%))
 REPLAYS  := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZERS  := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
@@ -173,10 +175,10 @@ clean: ## remove everything that was built
 run-demo: all
 	@tests/demo.sh
 
-run-tests: all $(UNITS) $(REPLAYS) $(BENCHES)
+run-tests: all $(STANDINS) $(UNITS) $(REPLAYS) $(BENCHES)
 	@tests/run.sh fast
 
-run-long: all $(UNITS) $(REPLAYS) $(BENCHES)
+run-long: all $(STANDINS) $(UNITS) $(REPLAYS) $(BENCHES)
 	@tests/run.sh long
 
 run-golden: all
@@ -265,6 +267,9 @@ $(BUILD)/zbcheck: $(call object,$(CHECK_SRC)) $(BUILD)/members
 
 $(BUILD)/zbreplay: $(call object,runtime/zbreplay.c) $(BUILD)/libzbrun.a $(BUILD)/libzbcuda.a $(BUILD)/libzb.a
 	$(link) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS_NCCL) $(LIBS_CUDA) $(LIBS)
+
+$(BUILD)/standin/zbreplay: $(call object,runtime/zbreplay.c) $(BUILD)/libzbrun.a $(BUILD)/libzbstandin.a $(BUILD)/libzb.a
+	$(link) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS)
 
 $(BUILD)/tests/test_gradient: $(call double,tests/unit/test_gradient.c) $(BUILD)/libzbrun64.a $(BUILD)/libzb.a
 	$(link) $(LIBS_CMOCKA) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS)

@@ -132,24 +132,28 @@ int64_t zb_replay_bytes(const struct zb_replay *replay, int device) {
   return replay->compute->needs(&setup) + slots * (int64_t)zb_training_message_bytes(replay->training);
 }
 
+enum zb_status zb_replay_fits(const struct zb_replay *replay, struct zb_error *error) {
+  const struct zb_compute *compute = replay->compute;
+  const struct zb_transport *transport = replay->transport;
+  if (compute->apart ? !transport->device_memory : !transport->host_memory)
+    return zb_fail(error, ZB_BAD_INPUT, "--transport %s: does not reach the memory of --backend %s",
+                   transport->name, compute->name);
+  if (!replay->graph) return ZB_OK;
+  if (!compute->repeats) return zb_fail(error, ZB_BAD_INPUT, "--graph: only --backend cuda has graphs");
+  if (replay->program->optimizer != ZB_OPTIMIZER_BARRIER)
+    return zb_fail(error, ZB_BAD_INPUT,
+                   "--graph: post-validation may begin a batch again, a graph does not; expected a barrier");
+  if (replay->program->devices > 1 && !transport->captures)
+    return zb_fail(error, ZB_BAD_INPUT,
+                   "--graph: --transport %s copies outside of graphs; expected nccl, or one device",
+                   transport->name);
+  return ZB_OK;
+}
+
 enum zb_status zb_crew_look(const struct zb_crew *crew, struct zb_error *error) {
   const struct zb_replay *replay = crew->replay;
   const struct zb_compute *compute = replay->compute;
   const struct zb_transport *transport = crew->transport;
-  if (compute->apart ? !transport->device_memory : !transport->host_memory)
-    return zb_fail(error, ZB_BAD_INPUT, "--transport %s: does not reach the memory of --backend %s",
-                   transport->name, compute->name);
-  if (replay->graph && !compute->repeats)
-    return zb_fail(error, ZB_BAD_INPUT, "--graph: only --backend cuda has graphs");
-  if (replay->graph && replay->program->optimizer != ZB_OPTIMIZER_BARRIER)
-    return zb_fail(
-        error, ZB_BAD_INPUT,
-        "--graph: post-validation may begin a batch again, and a graph does not; expected a barrier");
-  if (replay->graph && replay->program->devices > 1 && !transport->captures)
-    return zb_fail(error, ZB_BAD_INPUT,
-                   "--graph: --transport %s copies messages outside of graphs; expected "
-                   "nccl, or one device",
-                   transport->name);
   int count = 0;
   struct zb_demand *need = calloc((size_t)replay->program->devices, sizeof *need);
   if (!need) return zb_fail_memory(error);

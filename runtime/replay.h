@@ -57,8 +57,10 @@ struct zb_rank *zb_crew_rank(const struct zb_crew *crew, int device);
 // Bytes that a device will use: what its backend needs, and message slots.
 int64_t zb_replay_bytes(const struct zb_replay *replay, int device);
 
-// Whether backend and transport go together, and the machines have what the devices need: after join, before
-// the first step.
+// Whether backend, transport, program and options go together.
+enum zb_status zb_replay_fits(const struct zb_replay *replay, struct zb_error *error);
+
+// Whether the machines have what the devices need: after join, before the first step.
 enum zb_status zb_crew_look(const struct zb_crew *crew, struct zb_error *error);
 
 // Renames microbatches so that each stage runs its F, its B and its W in the order of their numbers: the k-th

@@ -204,6 +204,7 @@ static enum zb_status prepare(const struct zb_replay_options *options, struct ru
       .traces = options->trace != NULL,
       .graph = options->graph,
   };
+  if (status == ZB_OK) status = zb_replay_fits(&run->replay, error);
   if (status == ZB_OK) status = read_injection(options, run, error);
   if (status == ZB_OK && options->checkpoint) status = resume(options, run, error);
   return status;
