@@ -94,6 +94,13 @@ static int64_t needs(const struct zb_compute_setup *setup) {
   return status == ZB_OK ? plan.bytes : INT64_MAX / 4096;
 }
 
+// Before the first step in any case: everything is allocated by then.
+static enum zb_status fail_memory(const struct zb_cuda *cuda, struct zb_error *error) {
+  return zb_fail(error, ZB_BAD_INPUT,
+                 "out of memory: device %d needs %lld bytes of GPU %d, and its message slots",
+                 cuda->setup->device, (long long)needs(cuda->setup), cuda->gpu);
+}
+
 static enum zb_status open_state(const struct zb_compute_setup *setup, void **state, struct zb_error *error) {
   struct zb_cuda *cuda = calloc(1, sizeof *cuda);
   if (!cuda) return zb_fail_memory(error);
@@ -110,9 +117,7 @@ static enum zb_status open_state(const struct zb_compute_setup *setup, void **st
     *state = cuda;
     return ZB_OK;
   }
-  if (error && strstr(error->text, "out of memory"))
-    zb_fail(error, ZB_BAD_INPUT, "out of memory: device %d needs %lld bytes of GPU %d", setup->device,
-            (long long)needs(setup), cuda->gpu);
+  if (error && strstr(error->text, "out of memory")) fail_memory(cuda, error);
   // What is under way must not lose its buffers.
   if (cuda->stream) cudaStreamSynchronize(cuda->stream);
   close_state(cuda);
@@ -121,12 +126,14 @@ static enum zb_status open_state(const struct zb_compute_setup *setup, void **st
 
 static enum zb_status allocate(void *state, size_t bytes, void **buffer, struct zb_error *error) {
   ZB_CUDA_PASS(zb_cuda_enter(state, error));
-  ZB_CUDA_TRY(cudaMalloc(buffer, bytes ? bytes : 1), error);
-  return ZB_OK;
+  cudaError_t code = cudaMalloc(buffer, bytes ? bytes : 1);
+  if (code == cudaErrorMemoryAllocation) return fail_memory(state, error);
+  return code == cudaSuccess ? ZB_OK : zb_cuda_fail(error, "cudaMalloc", code);
 }
 
 static void release(void *state, void *buffer) {
-  if (buffer && zb_cuda_enter(state, NULL) == ZB_OK) cudaFree(buffer);
+  (void)state;
+  if (buffer) cudaFree(buffer);
 }
 
 // The batch's tokens into pinned memory, which a device reads when it gets there.

@@ -25,8 +25,9 @@ static enum zb_status more_marks(struct zb_cuda *cuda, size_t room, struct zb_er
     *mark = (struct zb_cuda_mark){NULL, NULL, NULL};
     ZB_CUDA_TRY(cudaEventCreate(&mark->start), error);
     cudaError_t code = cudaEventCreate(&mark->end);
-    if (code != cudaSuccess) cudaEventDestroy(mark->start);
-    ZB_CUDA_TRY(code, error);
+    if (code == cudaSuccess) continue;
+    cudaEventDestroy(mark->start);
+    return zb_cuda_fail(error, "cudaEventCreate", code);
   }
   return ZB_OK;
 }
