@@ -68,7 +68,7 @@ CHECK_SRC    := $(wildcard tests/zbcheck*.c)
 SUPPORT_SRC  := $(filter-out $(CHECK_SRC),$(wildcard tests/*.c)) \
                 $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c))
 # A test that says so by what it includes needs CUDA's headers, and is left out where they are not.
-CUDA_UNITS   := $(shell grep -lE 'include "(kernels/kernels|tests/standin/)' tests/unit/test_*.c)
+CUDA_UNITS   := $(shell grep -lE 'include "(kernels/kernels|tests/standin/|tests/unit/kernel_trial)' tests/unit/test_*.c)
 UNIT_SRC     := $(filter-out $(if $(filter yes,$(PART_CUDA)),,$(CUDA_UNITS)),$(wildcard tests/unit/test_*.c))
 FUZZ_SRC     := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
 BENCH_SRC    := $(wildcard bench/*.c)
@@ -218,6 +218,7 @@ $(call object,$(RUN_SRC)) $(call double,$(RUN64_SRC)): OPTIMIZE = -ffp-contract=
 $(call object,runtime/transport_mpi.c) $(call double,runtime/transport_mpi.c): DEFINES = $(FLAGS_MPI)
 
 $(call object,$(CUDA_SRC) $(NCCL_SRC) $(STANDIN_SRC) $(CUDA_UNITS)): DEFINES = $(FLAGS_CUDA)
+$(call object,tests/unit/test_kernels.c): OPTIMIZE = -ffp-contract=off
 
 $(BUILD)/obj/%.o: %.cu $(BUILD)/flags.cuda
 	@mkdir -p $(@D)

@@ -315,7 +315,7 @@ main() { # MODE [PATTERN]
       if ! [ -e "$build/tests/$name" ]; then
         echo "0 0 1" >"$results/$name.absent.count"
         lacks=cmocka
-        if grep -qE 'include "(kernels/kernels|tests/standin/)' "tests/unit/$name.c"; then lacks="cmocka or CUDA's toolkit"; fi
+        if grep -qE 'include "(kernels/kernels|tests/standin/|tests/unit/kernel_trial)' "tests/unit/$name.c"; then lacks="cmocka or CUDA's toolkit"; fi
         echo "unit/$name: not built, $lacks is missing or off" >>"$results/skipped"
       fi
     done
