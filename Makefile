@@ -219,6 +219,8 @@ $(call object,runtime/transport_mpi.c) $(call double,runtime/transport_mpi.c): D
 
 $(call object,$(CUDA_SRC) $(NCCL_SRC) $(STANDIN_SRC) $(CUDA_UNITS)): DEFINES = $(FLAGS_CUDA)
 $(call object,tests/unit/test_kernels.c): OPTIMIZE = -ffp-contract=off
+$(call object,tests/standin/fiber.c tests/standin/shim_block.c): SANITIZE := $(if $(findstring thread,$(SAN)),,$(SANITIZE))
+$(BUILD)/tests/test_shim: $(call standin,tests/unit/shim_kernels.cu)
 
 $(BUILD)/obj/%.o: %.cu $(BUILD)/flags.cuda
 	@mkdir -p $(@D)

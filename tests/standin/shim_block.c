@@ -93,6 +93,28 @@ static int pick(void) {
   return thread;
 }
 
+static void shuffle(int *list, int count) {
+  for (int k = count - 1; k > 0; k--) {
+    int other = (int)draw((uint64_t)k + 1), kept = list[k];
+    list[k] = list[other];
+    list[other] = kept;
+  }
+}
+
+// Threads from `first` on may run. Warp by warp, so that where the newest goes first, a whole warp does;
+// which one, and in what order its lanes, is drawn.
+static void release(int first, int count) {
+  int warps[WARPS], parts = (count + ZB_SHIM_WARP - 1) / ZB_SHIM_WARP;
+  for (int k = 0; k < parts; k++) warps[k] = k;
+  shuffle(warps, parts);
+  for (int k = 0; k < parts; k++) {
+    int from = warps[k] * ZB_SHIM_WARP, to = from + ZB_SHIM_WARP < count ? from + ZB_SHIM_WARP : count;
+    for (int thread = from; thread < to; thread++) run.ready[run.readies + thread - from] = first + thread;
+    shuffle(run.ready + run.readies, to - from);
+    run.readies += to - from;
+  }
+}
+
 static void work(void *argument);
 
 // Goes on with thread `next`. `from` is the stack of a thread that waits, or of none. -1: the block is over,
@@ -142,7 +164,7 @@ static void wait(void) {
 void zb_shim_barrier(void) {
   if (++run.at_barrier == run.count) {
     run.at_barrier = 0;
-    for (int k = 0; k < run.count; k++) run.ready[run.readies++] = k;
+    release(0, run.count);
   }
   wait();
 }
@@ -155,7 +177,7 @@ const uint64_t *zb_shim_warp(unsigned mask, uint64_t value) {
   left[lane] = value;
   if (++warp->waiting == warp->lanes) {
     warp->waiting = 0;
-    for (int k = 0; k < warp->lanes; k++) run.ready[run.readies++] = first + k;
+    release(first, warp->lanes);
   }
   wait();
   return left;
@@ -192,17 +214,13 @@ static bool run_block(dim3 grid, dim3 block, uint3 index) {
     uint3 at = {k % block.x, k / block.x % block.y, k / block.x / block.y};
     thread->self = (struct zb_shim_thread){at, index, block, grid};
     thread->meetings = 0;
-    // Shuffled, also for a draw that takes the last.
-    int other = (int)draw(k + 1);
-    run.ready[k] = run.ready[other];
-    run.ready[other] = (int)k;
-    run.readies++;
   }
   for (unsigned k = 0; k * ZB_SHIM_WARP < count; k++) {
     unsigned lanes = count - k * ZB_SHIM_WARP;
     run.warps[k].lanes = lanes < ZB_SHIM_WARP ? (int)lanes : ZB_SHIM_WARP;
     run.warps[k].waiting = 0;
   }
+  release(0, run.count);
   go_on(run.host, pick());
   if (run.ended == run.count) return true;
 
