@@ -91,7 +91,7 @@ INCLUDE  = -I.
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(if $(filter 1,$(WERROR)),-Werror)
 SANITIZE = $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -pthread $(WARNINGS) $(SANITIZE) $(CPPFLAGS) $(CFLAGS)
-NVCC_FLAGS = -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -Wall,-Wextra \
+NVCC_FLAGS = -std=c++17 -O3 -fmad=false -Xcompiler -Wall,-Wextra \
   $(if $(filter 1,$(WERROR)),-Werror all-warnings -Xcompiler -Werror) \
   $(foreach arch,$(CUDA_ARCH),-gencode arch=compute_$(arch),code=sm_$(arch)) \
   -gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
@@ -276,6 +276,13 @@ $(BUILD)/standin/zbreplay: $(call object,runtime/zbreplay.c) $(BUILD)/libzbrun.a
 
 $(BUILD)/tests/test_gradient: $(call double,tests/unit/test_gradient.c) $(BUILD)/libzbrun64.a $(BUILD)/libzb.a
 	$(link) $(LIBS_CMOCKA) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS)
+
+# The kernels' tests for a machine that has a GPU: no stand-in.
+$(BUILD)/device/test_kernels: tests/unit/test_kernels.c $(BUILD)/libzbcuda.a
+	$(call say,cc and link $@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(INCLUDE) $(FLAGS_CUDA) $(ALL_CFLAGS) -ffp-contract=off -DZB_ON_DEVICE -MMD -MP -o $@ $^ \
+	  $(LIBS_CMOCKA) $(LIBS_CUDA) $(LIBS)
 
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libzbtest.a $(BUILD)/libzbrun.a $(BUILD)/libzbstandin.a $(BUILD)/libzb.a
 	$(link) $(LIBS_CMOCKA) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS)
