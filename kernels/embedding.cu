@@ -11,7 +11,7 @@
 #include "kernels/device.h"
 #include "kernels/kernels.h"
 
-#define ZB_TALL 8 // threads of a block, down the rows
+#define ZB_TALL 8 // threads of a block, down the rows, at most
 
 template <class T, bool WIDE>
 __global__ void __launch_bounds__(ZB_WARP *ZB_TALL)
@@ -39,10 +39,10 @@ static __device__ inline void add_down(const float (&sum)[V], int left, float *t
   float x[V];
   zb_read<V, WIDE>(to, left, x);
   ZB_UNROLL for (int v = 0; v < V; v++) {
-    const float *down = partial + v * ZB_WARP + lane;
-    constexpr int S = V * ZB_WARP;
-    x[v] += ((down[0] + down[S]) + (down[2 * S] + down[3 * S])) +
-            ((down[4 * S] + down[5 * S]) + (down[6 * S] + down[7 * S]));
+    float down[ZB_TALL];
+    ZB_UNROLL for (int k = 0; k < ZB_TALL; k++) down[k] =
+        k < (int)blockDim.y ? partial[(k * V + v) * ZB_WARP + lane] : 0;
+    x[v] += ((down[0] + down[1]) + (down[2] + down[3])) + ((down[4] + down[5]) + (down[6] + down[7]));
   }
   zb_write<V, WIDE>(to, left, x);
 }
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(ZB_WARP *ZB_TALL)
   constexpr int V = zb_pack<T>, TOGETHER = 4;
   int lane = (int)threadIdx.x, at = ((int)blockIdx.y * ZB_WARP + lane) * V, left = hidden - at;
   float sum[V] = {};
-  for (int64_t from = (int64_t)threadIdx.y * ZB_WARP; from < count; from += ZB_WARP * ZB_TALL) {
+  for (int64_t from = (int64_t)threadIdx.y * ZB_WARP; from < count; from += (int64_t)ZB_WARP * blockDim.y) {
     bool match = from + lane < count && tokens[from + lane] == blockIdx.x;
     unsigned found = __ballot_sync(~0u, match);
     while (found) { // some at a time, so that their reads do not wait for each other
@@ -79,13 +79,15 @@ __global__ void __launch_bounds__(ZB_WARP *ZB_TALL)
   int at = ((int)blockIdx.y * ZB_WARP + (int)threadIdx.x) * V, left = hidden - at;
   float sum[V] = {};
   ZB_UNROLL_BY_4 for (int64_t t = blockIdx.x + (int64_t)threadIdx.y * sequence; t < count;
-                      t += (int64_t)ZB_TALL * sequence) {
+                      t += (int64_t)blockDim.y * sequence) {
     float d[V];
     zb_read<V, WIDE>(d_out + t * hidden + at, left, d);
     ZB_UNROLL for (int v = 0; v < V; v++) sum[v] += d[v];
   }
   add_down<V, WIDE>(sum, left, gradient + (int64_t)blockIdx.x * hidden + at);
 }
+
+static unsigned tall(int64_t work) { return (unsigned)(work < ZB_TALL ? work : ZB_TALL); }
 
 cudaError_t zb_cuda_embedding_forward(cudaStream_t stream, enum zb_dtype dtype, const unsigned char *tokens,
                                       const float *table, int count, int sequence, int vocabulary, int hidden,
@@ -109,12 +111,13 @@ cudaError_t zb_cuda_embedding_weights(cudaStream_t stream, enum zb_dtype dtype, 
     using T = typename decltype(instance)::type;
     constexpr bool WIDE = decltype(instance)::wide;
     unsigned tiles = (unsigned)zb_parts(hidden, ZB_WARP * zb_pack<T>);
+    dim3 few(ZB_WARP, tall(zb_parts(count, ZB_WARP))), fewer(ZB_WARP, tall(zb_parts(count, sequence)));
     auto kernel = gather_tokens<T, WIDE>;
-    cudaError_t error = ZB_LAUNCH(kernel, dim3((unsigned)vocabulary, tiles), dim3(ZB_WARP, ZB_TALL), stream,
-                                  tokens, (const T *)d_out, count, hidden, gradient);
+    cudaError_t error = ZB_LAUNCH(kernel, dim3((unsigned)vocabulary, tiles), few, stream, tokens,
+                                  (const T *)d_out, count, hidden, gradient);
     if (error != cudaSuccess) return error;
     auto second = gather_positions<T, WIDE>;
-    return ZB_LAUNCH(second, dim3((unsigned)sequence, tiles), dim3(ZB_WARP, ZB_TALL), stream,
-                     (const T *)d_out, count, sequence, hidden, positions);
+    return ZB_LAUNCH(second, dim3((unsigned)sequence, tiles), fewer, stream, (const T *)d_out, count,
+                     sequence, hidden, positions);
   });
 }

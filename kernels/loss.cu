@@ -6,7 +6,7 @@
 #include "kernels/kernels.h"
 #include "kernels/reduce.h"
 
-#define ZB_SUMMERS 256
+#define ZB_SUMMERS 256 // threads that add the rows' losses, at most
 
 template <class T, bool WIDE, bool HELD>
 __global__ void __launch_bounds__(1024) cross_entropy(T *logits, const unsigned char *__restrict__ targets,
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(1024) cross_entropy(T *logits, const unsigned 
 
 __global__ void __launch_bounds__(ZB_SUMMERS) sum_losses(const float *loss, int rows, double *sum) {
   double mine = 0;
-  for (int row = (int)threadIdx.x; row < rows; row += ZB_SUMMERS) mine += (double)loss[row];
+  for (int row = (int)threadIdx.x; row < rows; row += (int)blockDim.x) mine += (double)loss[row];
   mine = zb_row_reduce<zb_add, 0>(mine);
   if (threadIdx.x == 0) *sum = mine;
 }
@@ -75,5 +75,6 @@ cudaError_t zb_cuda_cross_entropy(cudaStream_t stream, enum zb_dtype dtype, void
                      scratch);
   });
   if (error != cudaSuccess) return error;
-  return ZB_LAUNCH(sum_losses, dim3(1), dim3(ZB_SUMMERS), stream, (const float *)scratch, rows, loss);
+  unsigned summers = rows < ZB_SUMMERS ? (unsigned)zb_parts(rows, ZB_WARP) * ZB_WARP : ZB_SUMMERS;
+  return ZB_LAUNCH(sum_losses, dim3(1), dim3(summers), stream, (const float *)scratch, rows, loss);
 }

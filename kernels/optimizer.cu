@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(ZB_FLAT)
 
 __global__ void __launch_bounds__(ZB_FLAT) sum_partials(const double *partial, int count, double *total) {
   double sum = 0;
-  for (int k = (int)threadIdx.x; k < count; k += ZB_FLAT) sum += partial[k];
+  for (int k = (int)threadIdx.x; k < count; k += (int)blockDim.x) sum += partial[k];
   sum = zb_row_reduce<zb_add, 0>(sum);
   if (threadIdx.x == 0) *total = sum;
 }
@@ -124,5 +124,6 @@ cudaError_t zb_cuda_square_sum(cudaStream_t stream, const float *x, int64_t coun
   cudaError_t error =
       ZB_LAUNCH(sum_squares, dim3((unsigned)blocks), dim3(ZB_FLAT), stream, x, count, zb_aligned(x), scratch);
   if (error != cudaSuccess) return error;
-  return ZB_LAUNCH(sum_partials, dim3(1), dim3(ZB_FLAT), stream, (const double *)scratch, (int)blocks, sum);
+  unsigned summers = blocks < ZB_FLAT ? (unsigned)zb_parts(blocks, ZB_WARP) * ZB_WARP : ZB_FLAT;
+  return ZB_LAUNCH(sum_partials, dim3(1), dim3(summers), stream, (const double *)scratch, (int)blocks, sum);
 }

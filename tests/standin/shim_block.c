@@ -106,11 +106,11 @@ static void shuffle(int *list, int count) {
 static void release(int first, int count) {
   int warps[WARPS], parts = (count + ZB_SHIM_WARP - 1) / ZB_SHIM_WARP;
   for (int k = 0; k < parts; k++) warps[k] = k;
-  shuffle(warps, parts);
+  if (run.newest_first) shuffle(warps, parts);
   for (int k = 0; k < parts; k++) {
     int from = warps[k] * ZB_SHIM_WARP, to = from + ZB_SHIM_WARP < count ? from + ZB_SHIM_WARP : count;
     for (int thread = from; thread < to; thread++) run.ready[run.readies + thread - from] = first + thread;
-    shuffle(run.ready + run.readies, to - from);
+    if (run.newest_first) shuffle(run.ready + run.readies, to - from);
     run.readies += to - from;
   }
 }
