@@ -2,9 +2,10 @@
 //
 // Plain C that nvcc compiles too. Everything here is a function of its arguments alone, and every sum adds
 // its terms in index order, so that the bits do not depend on who calls it, on which device, or in which
-// schedule. Two things are left to the platform: exp, log and sqrt are its own library's, so another C
-// library may round otherwise; and multiplications and additions must not be fused (-ffp-contract=off,
-// -fmad=false), because whether they are would depend on the compiler's mood.
+// schedule. The GPU uses what is said of one number, and adds up rows in trees of its own, of fixed shape
+// too. Two things are left to the platform: exp, log and sqrt are its own library's, so another C library may
+// round otherwise; and multiplications and additions must not be fused (-ffp-contract=off, -fmad=false),
+// because whether they are would depend on the compiler's mood.
 //
 // ZB_REAL_DOUBLE compiles the same arithmetic in double, for gradient checks.
 #ifndef ZB_SCALAR_H
