@@ -1,10 +1,11 @@
 // standin.c - the stand-in's setup, its lock, its errors and its report.
 //
 // Every call of the stand-in is between enter and leave. enter decides what goes wrong (the setup's faults),
-// then lets the device work a little, as the setup's `when` says.
+// and leave lets the device work a little, as the setup's `when` says.
 #include "tests/standin/standin.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -197,6 +198,7 @@ static void start(const struct zb_standin *setup) {
   report[0] = 0;
   atomic_store(&drawn, 0);
   zb_standin_schedule_reset();
+  zb_standin_memory_watch();
   started = true;
   idle_ends = false;
   pthread_condattr_t monotonic;
@@ -269,6 +271,8 @@ static void start_by_environment(void) {
 // Calls
 
 cudaError_t zb_standin_enter(int entry) {
+  // The order in which threads call is a draw as well, as far as it can be.
+  if (zb_standin_random() % 64 == 0) sched_yield();
   pthread_mutex_lock(&lock);
   if (!started) start_by_environment();
   cudaError_t status = cudaSuccess;
@@ -286,13 +290,12 @@ cudaError_t zb_standin_enter(int entry) {
   }
   if (!status && entry & ENTER_CAPTURED) status = zb_standin_capture_unsafe();
   look_outside();
-  zb_standin_progress();
   return status;
 }
 
 cudaError_t zb_standin_leave(cudaError_t status) {
-  // These two are answers and not errors.
-  if (status && status != cudaErrorNotReady) last_error = status;
+  if (status) last_error = status;
+  zb_standin_progress();
   pthread_mutex_unlock(&lock);
   return status;
 }

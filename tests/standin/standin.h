@@ -10,6 +10,7 @@
 //   cudaFree and cudaStreamDestroy wait for nothing; whatever still uses what they took is misuse;
 //   the default stream is misuse, apart from cudaMemcpy, which is over when it returns and orders nothing;
 //   the calls of one group on one communicator go to one stream;
+//   what is not success stays for cudaGetLastError, cudaErrorNotReady too;
 //   memory that has been given back cannot be touched any more, nor the page behind an allocation.
 //
 // One lock is held by whoever calls and while an operation runs. A thread with no other duty runs operations

@@ -5,6 +5,7 @@
 // freed. What is freed cannot be touched at all, and its addresses are not used again before the end. Fresh
 // memory is all ones: a NaN in every format.
 #define _DEFAULT_SOURCE // MAP_ANONYMOUS, madvise
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ enum { ALIGNMENT = 256, FRESH = 0xff, BEYOND = 0xa5 };
 // By address; freed ones stay.
 static struct block **blocks;
 static size_t block_count, block_room;
+static struct sigaction before; // what SIGSEGV did
 
 static size_t page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
@@ -140,7 +142,30 @@ static cudaError_t release(void *at, bool on_device, const char *call) {
   return zb_standin_leave(cudaSuccess);
 }
 
+// Says which block it was, then leaves the fault to whom it was left to before.
+static void name_fault(int signal, siginfo_t *info, void *context) {
+  (void)signal, (void)context;
+  sigaction(SIGSEGV, &before, NULL);
+  struct block *block = zb_standin_block(info->si_addr);
+  if (!block) return;
+  char text[240], name[80];
+  int length = snprintf(text, sizeof text, "standin: %s touches byte %lld of %s%s\n",
+                        zb_standin_running ? zb_standin_running : "the host",
+                        (long long)((unsigned char *)info->si_addr - block->at),
+                        place_name(block, name, sizeof name), block->alive ? "" : ", which was freed");
+  if (write(STDERR_FILENO, text, (size_t)length) < 0) return;
+}
+
+void zb_standin_memory_watch(void) {
+  struct sigaction action = {.sa_flags = SA_SIGINFO, .sa_sigaction = name_fault};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGSEGV, &action, &before);
+}
+
 void zb_standin_memory_reset(bool report) {
+  struct sigaction now;
+  sigaction(SIGSEGV, NULL, &now);
+  if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == name_fault) sigaction(SIGSEGV, &before, NULL);
   char name[80];
   for (size_t k = 0; k < block_count; k++) {
     if (blocks[k]->alive && report) {

@@ -25,7 +25,9 @@ static _Thread_local struct call calls[GROUP_CALLS];
 static _Thread_local int call_count, depth;
 
 // Nothing of it is seen by its peers any more.
-static bool is_still(const struct ncclComm *c) { return c->still || zb_standin_device[c->device].gone; }
+static bool is_still(const struct ncclComm *c) {
+  return c->still || zb_standin_device[c->device].gone || zb_standin_device[c->device].broken;
+}
 
 bool zb_standin_group_open(void) { return depth > 0; }
 

@@ -94,9 +94,9 @@ enum entry {
   ENTER_FAILS = 1,   // fail_call counts it
   ENTER_CAPTURED = 2 // may not be made while a stream is captured
 };
-// Takes the lock, and lets the device do something. Whatever it returns, zb_standin_leave must follow.
+// Takes the lock. Whatever it returns, zb_standin_leave must follow.
 cudaError_t zb_standin_enter(int entry);
-cudaError_t zb_standin_leave(cudaError_t status); // gives the lock back; keeps the error for cudaGetLastError
+cudaError_t zb_standin_leave(cudaError_t status); // lets the device work, gives the lock back
 int zb_standin_current(void);                     // this thread's device
 void zb_standin_report(const char *format, ...) __attribute__((format(printf, 1, 2))); // misuse
 bool zb_standin_fault(int64_t wanted, int64_t counter); // the setup asks for it now
@@ -115,6 +115,7 @@ void zb_standin_register(struct standin_part *part);
 
 // standin_schedule.c
 
+extern const char *zb_standin_running;           // the operation that runs now, NULL: none
 void zb_standin_progress(void);                  // what a call allows
 void zb_standin_poll(struct CUstream_st *asked); // what a query allows; at least one if any can
 bool zb_standin_run_some(int64_t count);         // for the idle thread
@@ -157,6 +158,7 @@ enum place { PLACE_ANY, PLACE_DEVICE, PLACE_HOST };
 struct block *zb_standin_block(const void *at); // that holds the address, freed or not; NULL: ordinary memory
 // False, and a report: where the range leaves its block, is freed, or not where it should be.
 bool zb_standin_range(const char *what, const void *at, int64_t bytes, enum place place);
+void zb_standin_memory_watch(void); // from now on a fault in a block is named before the process ends of it
 void zb_standin_memory_reset(bool report); // report: what is left is misuse
 
 // standin_graph.c

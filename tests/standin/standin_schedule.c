@@ -10,6 +10,7 @@
 
 #include "tests/standin/standin_parts.h"
 
+const char *zb_standin_running;
 static struct op **ready;
 static int ready_count, ready_room;
 static uint64_t by_priority; // of 16 draws
@@ -135,7 +136,9 @@ static void run(struct op *op) {
       device->broken = cudaErrorIllegalAddress;
   }
   // A broken device does nothing more, but its streams come to an end.
+  zb_standin_running = op->name;
   if (op->kind->run && !(device->broken && op->call)) op->kind->run(op);
+  zb_standin_running = NULL;
   zb_standin_finish(op);
 }
 
@@ -213,7 +216,7 @@ static void mark_drop(struct op *op) { zb_standin_mark_release(op->mark); }
 // A record in a graph that is launched again is a record like any other.
 static void record_copy(const struct op *from, struct op *to) {
   to->mark = zb_standin_mark(to->stream);
-  if (!from->event) return;
+  if (!from->event->alive) zb_standin_report("cudaGraphLaunch: it records an event that was destroyed");
   zb_standin_mark_release(from->event->mark);
   from->event->mark = zb_standin_mark_hold(to->mark);
 }

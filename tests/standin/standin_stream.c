@@ -69,7 +69,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   zb_standin_enter(ENTER_SAFE);
   cudaError_t status = zb_standin_usable("cudaStreamDestroy", stream);
   if (is_default(stream) || !stream->alive) return zb_standin_leave(status);
-  if (stream->queued)
+  // Nothing more ends on a broken device.
+  if (stream->queued && !zb_standin_device[stream->device].broken)
     zb_standin_report("cudaStreamDestroy: stream %d of device %d still has %lld operations queued, %s first",
                       stream->number, stream->device, (long long)stream->queued, stream->first->name);
   if (stream->capture) zb_standin_report("cudaStreamDestroy: stream %d is being captured", stream->number);
@@ -287,7 +288,7 @@ void zb_standin_describe(char *text, size_t size) {
 
 void zb_standin_streams_reset(bool report) {
   for (struct CUstream_st *stream = zb_standin_streams; stream; stream = stream->next) {
-    if (report && stream->queued)
+    if (report && stream->queued && !zb_standin_device[stream->device].broken)
       zb_standin_report("still queued on stream %d of device %d: %lld operations, %s first", stream->number,
                         stream->device, (long long)stream->queued, stream->first->name);
     if (report && stream->alive)
