@@ -3,6 +3,7 @@
 #include <math.h>
 #include <time.h>
 
+#include "tests/standin/standin.h"
 #include "tests/unit/standin_unit.h"
 
 // Two streams append 1 and 2. With an event between them always in that order, without one not always.

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/standin/standin.h"
 #include "tests/unit/standin_unit.h"
 
 static void misuse_copy(int which) {
