@@ -1,15 +1,11 @@
 // The stand-in's communicators: sends that wait for receives, groups, order, graphs, what goes wrong and how
-// it is told; ranks as threads and as processes.
+// it is told. Ranks are of one thread here.
 #include <nccl.h>
-#include <pthread.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "tests/standin/standin.h"
 #include "tests/unit/standin_unit.h"
 
-enum { RANKS = 4, NUMBERS = 300, ROUNDS = 6 };
+enum { NUMBERS = 300 };
 
 #define agreed(call)                                                                                         \
   do {                                                                                                       \
@@ -83,6 +79,22 @@ static void test_a_send_waits(void **state) {
   }
 }
 
+// An eager device runs at a call all that the call makes possible.
+static void test_eager_runs_all(void **state) {
+  (void)state;
+  seed = 1;
+  begin((struct zb_standin){.when = ZB_STANDIN_EAGER});
+  struct pair pair = open_pair();
+  agreed(ncclRecv(pair.number[1], 1, ncclInt, 0, pair.rank[1], pair.stream[1]));
+  for (int digit = 1; digit < 6; digit++) append(pair.stream[1], pair.number[1], digit);
+  zero(pair.stream[0], pair.number[0]);
+  assert_int_equal(zb_standin_counts().kernels, 0);
+  agreed(ncclSend(pair.number[0], 1, ncclInt, 1, pair.rank[0], pair.stream[0]));
+  assert_int_equal(zb_standin_counts().kernels, 5);
+  close_pair(pair);
+  end_well();
+}
+
 // Both send first: neither goes on, and polling sees it. In a group both do.
 static void test_two_senders(void **state) {
   (void)state;
@@ -144,7 +156,7 @@ static void test_order(void **state) {
   }
 }
 
-// One graph sends, another receives, each launched again and again.
+// One graph sends, another receives, each launched again and again; or a call receives what a graph sends.
 static void test_in_graphs(void **state) {
   (void)state;
   for (seed = 0; seed < SEEDS; seed++) {
@@ -169,8 +181,13 @@ static void test_in_graphs(void **state) {
       good(cudaGraphDestroy(graph));
     }
     for (int launch = 0, wanted = 3; launch < 4; launch++, wanted = 10 * wanted + 3) {
-      good(cudaGraphLaunch(executable[launch % 2], pair.stream[launch % 2]));
-      good(cudaGraphLaunch(executable[(launch + 1) % 2], pair.stream[(launch + 1) % 2]));
+      for (int k = 0; k < 2; k++) {
+        int r = (launch + k) % 2;
+        if (r && seed % 2)
+          agreed(ncclRecv(pair.number[1], 1, ncclInt, 0, pair.rank[1], pair.stream[1]));
+        else
+          good(cudaGraphLaunch(executable[r], pair.stream[r]));
+      }
       good(cudaStreamSynchronize(pair.stream[1]));
       expect(value_of(pair.number[1]) == wanted, "seed %d: %d", seed, value_of(pair.number[1]));
     }
@@ -180,183 +197,6 @@ static void test_in_graphs(void **state) {
     close_pair(pair);
     end_well();
   }
-}
-
-// A ring, each rank sending on one stream what another has computed. Without the event it goes wrong.
-static ncclUniqueId ring_id;
-
-struct player {
-  int rank, wrong;
-  bool with_event;
-  ncclResult_t result;
-};
-
-static void *play_ring(void *argument) {
-  struct player *player = argument;
-  int r = player->rank, *number, *host;
-  bool failed = cudaSetDevice(r);
-  cudaStream_t compute, carry;
-  cudaEvent_t event;
-  ncclComm_t ring;
-  failed |= cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking);
-  failed |= cudaStreamCreateWithFlags(&carry, cudaStreamNonBlocking);
-  failed |= cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
-  failed |= cudaMalloc((void **)&number, 2 * NUMBERS * sizeof *number);
-  failed |= cudaMallocHost((void **)&host, NUMBERS * sizeof *host);
-  player->result = ncclCommInitRank(&ring, RANKS, ring_id, r);
-  if (failed || player->result) return NULL;
-  for (int k = 0; k < ROUNDS; k++) {
-    for (int n = 0; n < NUMBERS; n++) host[n] = (r * ROUNDS + k) * NUMBERS + n;
-    cudaMemcpyAsync(number, host, NUMBERS * sizeof *host, cudaMemcpyHostToDevice, compute);
-    cudaEventRecord(event, compute);
-    if (player->with_event) cudaStreamWaitEvent(carry, event, 0);
-    ncclGroupStart();
-    ncclSend(number, NUMBERS, ncclInt, (r + 1) % RANKS, ring, carry);
-    ncclRecv(number + NUMBERS, NUMBERS, ncclInt, (r + RANKS - 1) % RANKS, ring, carry);
-    ncclGroupEnd();
-    cudaEventRecord(event, carry);
-    cudaStreamWaitEvent(compute, event, 0);
-    cudaMemcpyAsync(host, number + NUMBERS, NUMBERS * sizeof *host, cudaMemcpyDeviceToHost, compute);
-    cudaStreamSynchronize(compute);
-    for (int n = 0; n < NUMBERS; n++)
-      player->wrong += host[n] != ((r + RANKS - 1) % RANKS * ROUNDS + k) * NUMBERS + n;
-  }
-  player->result = ncclCommDestroy(ring);
-  cudaStreamDestroy(compute);
-  cudaStreamDestroy(carry);
-  cudaEventDestroy(event);
-  cudaFree(number);
-  cudaFreeHost(host);
-  return NULL;
-}
-
-static int play_threads(bool with_event) {
-  struct player player[RANKS];
-  pthread_t thread[RANKS];
-  int wrong = 0;
-  agreed(ncclGetUniqueId(&ring_id));
-  for (int r = 0; r < RANKS; r++) {
-    player[r] = (struct player){.rank = r, .with_event = with_event};
-    pthread_create(&thread[r], NULL, play_ring, &player[r]);
-  }
-  for (int r = 0; r < RANKS; r++) {
-    pthread_join(thread[r], NULL);
-    agreed(player[r].result);
-    wrong += player[r].wrong > 0;
-  }
-  return wrong;
-}
-
-static void test_ring_of_threads(void **state) {
-  (void)state;
-  int shown = 0;
-  for (seed = 0; seed < SEEDS; seed++) {
-    begin((struct zb_standin){.devices = RANKS});
-    int wrong = play_threads(true);
-    expect(!wrong, "seed %d: %d ranks are wrong", seed, wrong);
-    shown += play_threads(false) > 0;
-    end_well();
-  }
-  expect(shown > SEEDS / 10, "a send too early showed in %d of %d runs", shown, SEEDS);
-}
-
-// What exit code each rank's process has.
-static void play_processes(int ranks, int (*play)(int rank), int *exit_codes) {
-  pid_t child[RANKS];
-  fflush(NULL);
-  for (int r = 0; r < ranks; r++) {
-    child[r] = fork();
-    if (!child[r]) _exit(play(r));
-  }
-  for (int r = 0; r < ranks; r++) {
-    int status = 0;
-    waitpid(child[r], &status, 0);
-    exit_codes[r] = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-}
-
-static int ring_process(int rank) {
-  struct player player = {.rank = rank, .with_event = true};
-  begin((struct zb_standin){.devices = RANKS});
-  play_ring(&player);
-  if (player.result) return 1;
-  if (player.wrong) return 2;
-  return zb_standin_end(NULL, 0) ? 0 : 3;
-}
-
-static void test_ring_of_processes(void **state) {
-  (void)state;
-  for (seed = 0; seed < SEEDS / 10; seed++) {
-    int codes[RANKS];
-    begin((struct zb_standin){0});
-    agreed(ncclGetUniqueId(&ring_id));
-    end_well();
-    play_processes(RANKS, ring_process, codes);
-    for (int r = 0; r < RANKS; r++)
-      expect(codes[r] == 0, "seed %d: rank %d ended with %d", seed, r, codes[r]);
-  }
-}
-
-// Rank 1 dies before it receives; rank 0 is told.
-static int dying_process(int rank) {
-  begin((struct zb_standin){0});
-  cudaStream_t stream;
-  ncclComm_t pair;
-  int *number;
-  if (cudaSetDevice(rank) || cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) ||
-      cudaMalloc((void **)&number, 4) || ncclCommInitRank(&pair, 2, ring_id, rank))
-    return 1;
-  if (rank) {
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    return 0;
-  }
-  // It may be dead already.
-  ncclResult_t sent = ncclSend(number, 1, ncclInt, 1, pair, stream);
-  if (sent && sent != ncclRemoteError) return 2;
-  ncclResult_t error = ncclSuccess;
-  for (int waited = 0; waited < 5000 && !error; waited++) {
-    if (!sent && cudaStreamQuery(stream) != cudaErrorNotReady) return 3;
-    if (ncclCommGetAsyncError(pair, &error)) return 3;
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-  }
-  if (error != ncclRemoteError) return 4;
-  if (ncclCommAbort(pair) || cudaStreamSynchronize(stream)) return 5;
-  cudaFree(number);
-  cudaStreamDestroy(stream);
-  return zb_standin_end(NULL, 0) ? 0 : 6;
-}
-
-// Two processes with one device between them.
-static int duplicate_process(int rank) {
-  begin((struct zb_standin){0});
-  ncclComm_t pair;
-  (void)rank;
-  if (ncclCommInitRank(&pair, 2, ring_id, rank) != ncclInvalidUsage || pair) return 1;
-  if (!strstr(ncclGetLastError(NULL), "rank 0 and rank 1 both on CUDA device 1000")) return 2;
-  return zb_standin_end(NULL, 0) ? 0 : 3;
-}
-
-// The same on two machines is none.
-static int apart_process(int rank) {
-  begin((struct zb_standin){.host = rank});
-  ncclComm_t pair;
-  if (ncclCommInitRank(&pair, 2, ring_id, rank) || ncclCommDestroy(pair)) return 1;
-  return zb_standin_end(NULL, 0) ? 0 : 2;
-}
-
-static void test_pairs_of_processes(void **state) {
-  (void)state;
-  int (*const plays[])(int) = {dying_process, duplicate_process, apart_process};
-  for (int play = 0; play < 3; play++)
-    for (seed = 0; seed < 6; seed++) {
-      int codes[2];
-      begin((struct zb_standin){0});
-      agreed(ncclGetUniqueId(&ring_id));
-      end_well();
-      play_processes(2, plays[play], codes);
-      for (int r = 0; r < 2; r++)
-        expect(codes[r] == 0, "seed %d: play %d: rank %d ended with %d", seed, play, r, codes[r]);
-    }
 }
 
 // What goes wrong
@@ -387,11 +227,16 @@ static void test_duplicate(void **state) {
 static void test_a_communicator_fails(void **state) {
   (void)state;
   for (seed = 0; seed < SEEDS; seed++) {
-    bool told = seed % 2;
-    begin((struct zb_standin){.fail_communicator = told ? 1 : 0, .vanish = told ? 0 : 1});
+    bool told = seed % 2, receive_first = seed / 2 % 2;
+    // The send, which may not be the first; what waits already stands still as well.
+    int which = 1 + (receive_first || seed / 4 % 2);
+    begin((struct zb_standin){.fail_communicator = told ? which : 0, .vanish = told ? 0 : which});
     struct pair pair = open_pair();
+    if (receive_first) agreed(ncclRecv(pair.number[1], 1, ncclInt, 0, pair.rank[1], pair.stream[1]));
     agreed(ncclSend(pair.number[0], 1, ncclInt, 1, pair.rank[0], pair.stream[0]));
-    agreed(ncclRecv(pair.number[1], 1, ncclInt, 0, pair.rank[1], pair.stream[1]));
+    if (!receive_first && which == 2)
+      agreed(ncclSend(pair.number[0], 1, ncclInt, 1, pair.rank[0], pair.stream[0]));
+    if (!receive_first) agreed(ncclRecv(pair.number[1], 1, ncclInt, 0, pair.rank[1], pair.stream[1]));
     assert_int_equal(zb_standin_counts().faults, 1);
     ncclResult_t error[2];
     for (int k = 0; k < 20; k++)
@@ -521,14 +366,11 @@ static void test_misuse(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      // First: a child starts threads of its own.
-      cmocka_unit_test(test_ring_of_processes),
-      cmocka_unit_test(test_pairs_of_processes),
       cmocka_unit_test(test_a_send_waits),
+      cmocka_unit_test(test_eager_runs_all),
       cmocka_unit_test(test_two_senders),
       cmocka_unit_test(test_order),
       cmocka_unit_test(test_in_graphs),
-      cmocka_unit_test(test_ring_of_threads),
       cmocka_unit_test(test_duplicate),
       cmocka_unit_test(test_a_communicator_fails),
       cmocka_unit_test(test_in_progress),
