@@ -63,13 +63,15 @@ RUN_SRC := $(filter-out runtime/zbreplay.c $(ABSENT),$(wildcard runtime/*.c))
 RUN64_SRC    := $(filter-out $(CUDA_SRC) $(NCCL_SRC),$(RUN_SRC)) $(CUDA_STUBS) $(NCCL_STUBS)
 KERNEL_SRC   := $(if $(filter yes,$(PART_CUDA)),$(wildcard kernels/*.cu))
 STANDIN_SRC  := $(if $(filter yes,$(PART_CUDA)),$(filter-out \
-                  $(if $(filter yes,$(PART_NCCL)),,tests/standin/%nccl.c),$(wildcard tests/standin/*.c)))
+                  $(if $(filter yes,$(PART_NCCL)),,tests/standin/standin_nccl%),$(wildcard tests/standin/*.c)))
 CHECK_SRC    := $(wildcard tests/zbcheck*.c)
 SUPPORT_SRC  := $(filter-out $(CHECK_SRC),$(wildcard tests/*.c)) \
                 $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c))
-# A test that says so by what it includes needs CUDA's headers, and is left out where they are not.
+# A test that says so by what it includes needs CUDA's or NCCL's headers, and is left out where they are not.
 CUDA_UNITS   := $(shell grep -lE 'include "(kernels/kernels|tests/standin/|tests/unit/kernel_trial)' tests/unit/test_*.c)
-UNIT_SRC     := $(filter-out $(if $(filter yes,$(PART_CUDA)),,$(CUDA_UNITS)),$(wildcard tests/unit/test_*.c))
+NCCL_UNITS   := $(shell grep -l 'include <nccl.h>' tests/unit/test_*.c)
+UNIT_SRC     := $(filter-out $(if $(filter yes,$(PART_CUDA)),,$(CUDA_UNITS)) \
+                  $(if $(filter yes,$(PART_NCCL)),,$(NCCL_UNITS)),$(wildcard tests/unit/test_*.c))
 FUZZ_SRC     := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
 BENCH_SRC    := $(wildcard bench/*.c)
 

@@ -316,6 +316,7 @@ main() { # MODE [PATTERN]
         echo "0 0 1" >"$results/$name.absent.count"
         lacks=cmocka
         if grep -qE 'include "(kernels/kernels|tests/standin/|tests/unit/kernel_trial)' "tests/unit/$name.c"; then lacks="cmocka or CUDA's toolkit"; fi
+        if grep -q 'include <nccl.h>' "tests/unit/$name.c"; then lacks="cmocka, CUDA's toolkit or NCCL"; fi
         echo "unit/$name: not built, $lacks is missing or off" >>"$results/skipped"
       fi
     done
