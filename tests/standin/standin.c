@@ -16,14 +16,15 @@
 
 #include "tests/standin/standin_parts.h"
 
-enum { REPORT_BYTES = 16384, IDLE_MS = 5, BAD_END = 99 };
+enum { REPORT_BYTES = 16384, BAD_END = 99 };
 
 struct zb_standin zb_standin_setup;
 struct zb_standin_counts zb_standin_count;
 struct device_state zb_standin_device[ZB_STANDIN_DEVICES];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed; // something has run, or the idle thread is to end
+static pthread_cond_t changed; // something has run, for those who wait
+static pthread_cond_t ending;  // for the idle thread, which would be woken for nothing by the other
 static int sleepers;
 static bool started, by_environment;
 static char report[REPORT_BYTES];
@@ -107,6 +108,7 @@ static const struct {
     {"devices", offsetof(struct zb_standin, devices)},
     {"memory_bytes", offsetof(struct zb_standin, memory_bytes)},
     {"patience_ms", offsetof(struct zb_standin, patience_ms)},
+    {"idle_ms", offsetof(struct zb_standin, idle_ms)},
     {"host", offsetof(struct zb_standin, host)},
     {"unchecked", offsetof(struct zb_standin, unchecked)},
     {"no_driver", offsetof(struct zb_standin, no_driver)},
@@ -168,14 +170,11 @@ static void *idle(void *unused) {
   int64_t before = -1;
   pthread_mutex_lock(&lock);
   while (!idle_ends) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += IDLE_MS * 1000000;
-    if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
-    sleepers++;
+    int64_t until_ns = zb_standin_now() + zb_standin_setup.idle_ms * 1000000;
+    struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
+                             .tv_nsec = (long)(until_ns % 1000000000)};
     int late = 0;
-    while (!idle_ends && !late) late = pthread_cond_timedwait(&changed, &lock, &until);
-    sleepers--;
+    while (!idle_ends && !late) late = pthread_cond_timedwait(&ending, &lock, &until);
     if (idle_ends) break;
     look_outside();
     if (zb_standin_count.operations == before) zb_standin_run_some(1 + (int64_t)zb_standin_below(4));
@@ -192,6 +191,7 @@ static void start(const struct zb_standin *setup) {
   if (s->devices > ZB_STANDIN_DEVICES) s->devices = ZB_STANDIN_DEVICES;
   if (!s->memory_bytes) s->memory_bytes = (int64_t)4 << 30;
   if (!s->patience_ms) s->patience_ms = 20000;
+  if (!s->idle_ms) s->idle_ms = 5;
   memset(&zb_standin_count, 0, sizeof zb_standin_count);
   memset(zb_standin_device, 0, sizeof zb_standin_device);
   report_length = 0;
@@ -205,6 +205,7 @@ static void start(const struct zb_standin *setup) {
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_cond_init(&changed, &monotonic);
+  pthread_cond_init(&ending, &monotonic);
   pthread_condattr_destroy(&monotonic);
   if (pthread_create(&idle_thread, NULL, idle, NULL)) {
     fputs("standin: no thread\n", stderr);
@@ -215,7 +216,7 @@ static void start(const struct zb_standin *setup) {
 // With the lock held, which it gives up for a moment.
 static void stop(bool wanted) {
   idle_ends = true;
-  pthread_cond_broadcast(&changed);
+  pthread_cond_signal(&ending);
   pthread_mutex_unlock(&lock);
   pthread_join(idle_thread, NULL);
   pthread_mutex_lock(&lock);
@@ -228,6 +229,7 @@ static void stop(bool wanted) {
   parts = NULL;
   zb_standin_memory_reset(wanted);
   pthread_cond_destroy(&changed);
+  pthread_cond_destroy(&ending);
   started = false;
 }
 

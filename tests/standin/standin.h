@@ -41,6 +41,7 @@ struct zb_standin {
   int64_t devices;           // 0: 8
   int64_t memory_bytes;      // of each device; 0: 4 GiB
   int64_t patience_ms; // a wait that takes longer ends with an error and a report of what is stuck; 0: 20000
+  int64_t idle_ms;     // how long nothing runs before the device goes on by itself; 0: 5
   int64_t host;        // machines in one communicator count as different where this differs
   int64_t unchecked;   // 1: a process that was set up by ZB_STANDIN ends well in spite of leaks and misuse
 

@@ -2,8 +2,9 @@
 //
 // Any ready operation may. What finds mistakes is not a fair coin but stubbornness: a stream that stays
 // behind while all others run ahead shows a missing wait that a fair order would hide. So each stream has a
-// drawn priority, which is drawn anew now and then, and each run draws how often it goes by priority. A wait
-// or a query in a late run either takes only what it needs, or all else first.
+// drawn priority, which is drawn anew now and then, and each run draws how often it goes by priority, and
+// how often it goes on when nobody waits. A wait or a query in a late run either takes only what it needs, or
+// all else first.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,14 @@ const char *zb_standin_running;
 static struct op **ready;
 static int ready_count, ready_room;
 static uint64_t by_priority; // of 16 draws
+static uint64_t pause;       // a random run goes on at one call of so many
 
 void zb_standin_schedule_reset(void) {
   free(ready);
   ready = NULL;
   ready_count = ready_room = 0;
   by_priority = zb_standin_below(17);
+  pause = (uint64_t[]){2, 8, 32, 128}[zb_standin_below(4)];
 }
 
 // Marks
@@ -183,7 +186,7 @@ void zb_standin_progress(void) {
   if (!ready_count || zb_standin_setup.when == ZB_STANDIN_LATE) return;
   if (zb_standin_setup.when == ZB_STANDIN_EAGER)
     zb_standin_run_some(INT64_MAX);
-  else if (zb_standin_random() & 1)
+  else if (!zb_standin_below(pause))
     zb_standin_run_some(1 + (int64_t)zb_standin_below(3));
 }
 

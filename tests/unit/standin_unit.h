@@ -9,7 +9,8 @@
 #include "tests/standin/standin.h"
 #include "tests/unit/unit.h"
 
-enum { SEEDS = 120 };
+// How many runs a test makes.
+static inline int seeds(void) { return getenv("ZB_LONG") ? 1000 : 120; }
 
 #define good(call)                                                                                           \
   do {                                                                                                       \

@@ -32,7 +32,7 @@ static int one_then_two(bool with_event) {
 static void test_a_missing_wait_shows(void **state) {
   (void)state;
   int wrong[3] = {0};
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){0});
     int with = one_then_two(true), without = one_then_two(false);
     expect(with == 12, "seed %d: %d", seed, with);
@@ -40,14 +40,14 @@ static void test_a_missing_wait_shows(void **state) {
     end_well();
   }
   // An eager device has run the first before the second is asked for.
-  expect(wrong[ZB_STANDIN_RANDOM] > SEEDS / 30, "%d in random runs", wrong[ZB_STANDIN_RANDOM]);
-  expect(wrong[ZB_STANDIN_LATE] > SEEDS / 30, "%d in late runs", wrong[ZB_STANDIN_LATE]);
+  expect(wrong[ZB_STANDIN_RANDOM] > seeds() / 30, "%d in random runs", wrong[ZB_STANDIN_RANDOM]);
+  expect(wrong[ZB_STANDIN_LATE] > seeds() / 30, "%d in late runs", wrong[ZB_STANDIN_LATE]);
   expect(wrong[ZB_STANDIN_EAGER] == 0, "%d in eager runs", wrong[ZB_STANDIN_EAGER]);
 }
 
 static void test_a_stream_is_a_queue(void **state) {
   (void)state;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){0});
     cudaStream_t stream = new_stream();
     int *number = new_numbers(1);
@@ -65,7 +65,7 @@ static void test_a_stream_is_a_queue(void **state) {
 static void test_copies_land_late(void **state) {
   (void)state;
   int later = 0, early = 0;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){0});
     cudaStream_t stream = new_stream();
     int *device = new_numbers(2), ordinary = 1, *pinned;
@@ -88,14 +88,14 @@ static void test_copies_land_late(void **state) {
     good(cudaStreamDestroy(stream));
     end_well();
   }
-  expect(later > SEEDS / 4 && later < SEEDS, "%d of %d copies read what was written behind the call", later,
-         SEEDS);
-  expect(early > SEEDS / 4 && early < SEEDS, "%d of %d copies were late", early, SEEDS);
+  expect(later > seeds() / 4 && later < seeds(), "%d of %d copies read what was written behind the call",
+         later, seeds());
+  expect(early > seeds() / 4 && early < seeds(), "%d of %d copies were late", early, seeds());
 }
 
 static void test_events(void **state) {
   (void)state;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){.hang_kernel = 1});
     cudaStream_t stuck = new_stream(), from = new_stream(), to = new_stream();
     cudaEvent_t event = new_event(), never = new_event();
@@ -133,7 +133,7 @@ static void test_events(void **state) {
 // Asking is enough: a query makes a device go on that runs as late as it can.
 static void test_polling_ends(void **state) {
   (void)state;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){.when = seed % 2 ? ZB_STANDIN_LATE : ZB_STANDIN_RANDOM});
     cudaStream_t stream = new_stream(), other = new_stream();
     cudaEvent_t event = new_event();
@@ -190,7 +190,7 @@ static void take_a_while(void *argument) {
 
 static void test_times(void **state) {
   (void)state;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){0});
     cudaStream_t stream = new_stream();
     cudaEvent_t start, stop, untimed = new_event();

@@ -98,7 +98,7 @@ static void one_product(cublasHandle_t handle, cudaStream_t stream) {
 static void test_products(void **state) {
   (void)state;
   zb_gemm_prepare();
-  for (seed = 0; seed < 2 * SEEDS; seed++) {
+  for (seed = 0; seed < 2 * seeds(); seed++) {
     begin((struct zb_standin){0});
     cudaStream_t stream = new_stream();
     cublasHandle_t handle;

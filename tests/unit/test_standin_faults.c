@@ -71,7 +71,7 @@ static void test_misuse_is_reported(void **state) {
                                       "not freed: pinned memory of 32 bytes"};
   for (int which = 0; which < (int)(sizeof words / sizeof words[0]); which++) {
     seed = 2;
-    begin((struct zb_standin){.when = ZB_STANDIN_LATE});
+    begin((struct zb_standin){.when = ZB_STANDIN_LATE, .idle_ms = 100000});
     misuse_copy(which);
     end_badly(words[which]);
   }
@@ -156,7 +156,7 @@ static void test_no_device(void **state) {
 
 static void test_a_kernel_breaks_its_device(void **state) {
   (void)state;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){.fail_kernel = 2});
     cudaStream_t stream = new_stream();
     int *number = new_numbers(1);

@@ -58,20 +58,20 @@ static int launched_twice(bool wait) {
 static void test_fork_and_join(void **state) {
   (void)state;
   int wrong = 0;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){0});
     int with = launched_twice(true), without = launched_twice(false);
     expect(with == 123123, "seed %d: %d", seed, with);
     wrong += without != 123123;
     end_well();
   }
-  expect(wrong > SEEDS / 10, "a missing wait in a graph showed in %d of %d runs", wrong, SEEDS);
+  expect(wrong > seeds() / 10, "a missing wait in a graph showed in %d of %d runs", wrong, seeds());
 }
 
 // An event that a graph records is recorded by each launch, and others can wait for it.
 static void test_external_events(void **state) {
   (void)state;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){0});
     cudaStream_t one = new_stream(), two = new_stream();
     cudaEvent_t start, stop;
@@ -209,7 +209,7 @@ static void test_misuse_of_a_capture(void **state) {
 static void test_destroyed_while_launched(void **state) {
   (void)state;
   seed = 1;
-  begin((struct zb_standin){.when = ZB_STANDIN_LATE});
+  begin((struct zb_standin){.when = ZB_STANDIN_LATE, .idle_ms = 100000});
   cudaStream_t stream = new_stream(), other = new_stream();
   int *number = new_numbers(2);
   cudaGraph_t graph = fork_and_join(stream, other, number, true);

@@ -52,7 +52,7 @@ static void close_pair(struct pair pair) {
 
 static void test_a_send_waits(void **state) {
   (void)state;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){0});
     struct pair pair = open_pair();
     int from = seed % 2, to = !from, value = 5;
@@ -98,7 +98,7 @@ static void test_eager_runs_all(void **state) {
 // Both send first: neither goes on, and polling sees it. In a group both do.
 static void test_two_senders(void **state) {
   (void)state;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){0});
     struct pair pair = open_pair();
     bool grouped = seed % 2;
@@ -132,7 +132,7 @@ static void test_two_senders(void **state) {
 // Messages meet in order, whatever is in them.
 static void test_order(void **state) {
   (void)state;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){0});
     struct pair pair = open_pair();
     for (int k = 0; k < 8; k++) good(cudaMemcpy(pair.number[0] + k, &k, 4, cudaMemcpyHostToDevice));
@@ -159,7 +159,7 @@ static void test_order(void **state) {
 // One graph sends, another receives, each launched again and again; or a call receives what a graph sends.
 static void test_in_graphs(void **state) {
   (void)state;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){0});
     struct pair pair = open_pair();
     cudaGraphExec_t executable[2];
@@ -226,7 +226,7 @@ static void test_duplicate(void **state) {
 // Exactly one side has an error; the other only stands still.
 static void test_a_communicator_fails(void **state) {
   (void)state;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     bool told = seed % 2, receive_first = seed / 2 % 2;
     // The send, which may not be the first; what waits already stands still as well.
     int which = 1 + (receive_first || seed / 4 % 2);
@@ -261,7 +261,7 @@ static void test_a_communicator_fails(void **state) {
 static void test_in_progress(void **state) {
   (void)state;
   int early = 0, deferred = 0;
-  for (seed = 0; seed < SEEDS; seed++) {
+  for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){0});
     struct pair pair;
     ncclUniqueId id;
@@ -293,7 +293,7 @@ static void test_in_progress(void **state) {
     close_pair(pair);
     end_well();
   }
-  assert_true(deferred > SEEDS / 4);
+  assert_true(deferred > seeds() / 4);
   assert_int_equal(early, deferred);
 }
 
