@@ -158,6 +158,27 @@ static void test_polling_ends(void **state) {
   }
 }
 
+// A late device does nothing before it is asked, and then one thing.
+static void test_late_is_late(void **state) {
+  (void)state;
+  for (seed = 0; seed < seeds(); seed++) {
+    begin((struct zb_standin){.when = ZB_STANDIN_LATE, .idle_ms = 100000});
+    cudaStream_t stream = new_stream();
+    int *number = new_numbers(1), device;
+    zero(stream, number);
+    append(stream, number, 1);
+    for (int k = 0; k < 200; k++) good(cudaGetDevice(&device));
+    expect_equal(zb_standin_counts().operations, 0, "operations");
+    gives(cudaStreamQuery(stream), cudaErrorNotReady);
+    expect_equal(zb_standin_counts().operations, 1, "operations");
+    good(cudaStreamSynchronize(stream));
+    expect_equal(zb_standin_counts().operations, 2, "operations");
+    good(cudaFree(number));
+    good(cudaStreamDestroy(stream));
+    end_well();
+  }
+}
+
 static void raise_flag(void *flag) { *(volatile int *)flag = 1; }
 
 // A device works whether or not its host looks.
@@ -242,13 +263,10 @@ static void test_memory_is_garbage(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_missing_wait_shows),
-      cmocka_unit_test(test_a_stream_is_a_queue),
-      cmocka_unit_test(test_copies_land_late),
-      cmocka_unit_test(test_events),
-      cmocka_unit_test(test_polling_ends),
-      cmocka_unit_test(test_nobody_asks),
-      cmocka_unit_test(test_times),
+      cmocka_unit_test(test_a_missing_wait_shows), cmocka_unit_test(test_a_stream_is_a_queue),
+      cmocka_unit_test(test_copies_land_late),     cmocka_unit_test(test_events),
+      cmocka_unit_test(test_polling_ends),         cmocka_unit_test(test_late_is_late),
+      cmocka_unit_test(test_nobody_asks),          cmocka_unit_test(test_times),
       cmocka_unit_test(test_memory_is_garbage),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
