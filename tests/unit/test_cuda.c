@@ -122,7 +122,7 @@ static void run_schedules(enum zb_dtype dtype, int64_t runs) {
     struct zb_schedule *schedule = method_schedule(schedules[k].method, profile, &placed);
     for (int o = ZB_OPTIMIZER_BARRIER; o < ZB_OPTIMIZER_COUNT; o++) {
       struct trial trial;
-      open_trial(&trial, lowered(placed, schedule, (enum zb_optimizer)o), model(8));
+      open_trial(&trial, lowered(placed, schedule, (enum zb_optimizer)o), model(5));
       use_cuda(&trial, dtype);
       for (int64_t run = 0; run < runs; run++, made++) {
         int clips = (int)(made & 1);
@@ -156,7 +156,7 @@ static void test_same_bits_in_bf16(void **state) {
 static void open_one(struct trial *trial, const char *method, int p, int m, enum zb_optimizer optimizer) {
   struct zb_profile *profile = even_profile(p, m), *placed = NULL;
   struct zb_schedule *schedule = method_schedule(method, profile, &placed);
-  open_trial(trial, lowered(placed, schedule, optimizer), model(8));
+  open_trial(trial, lowered(placed, schedule, optimizer), model(5));
   use_cuda(trial, ZB_FP32);
   zb_schedule_free(schedule);
   zb_profile_free(placed);
@@ -252,7 +252,7 @@ static void test_graph(void **state) {
   struct trial trial;
   open_one(&trial, "zb-h1", 1, 4, ZB_OPTIMIZER_BARRIER);
   trial.training.steps = 5;
-  for (int64_t run = 0; run < scaled(3, 20); run++) {
+  for (int64_t run = 0; run < scaled(2, 30); run++) {
     struct ending ending = {.known = false};
     trial.training.nan_step = run % 3 == 2 ? 1 + run % 4 : -1;
     trial.replay.nan_stage = 0;
