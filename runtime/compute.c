@@ -21,6 +21,8 @@ int64_t zb_compute_peak(const struct zb_compute_setup *setup) {
   return peak;
 }
 
+int zb_compute_cores(void) { return (int)sysconf(_SC_NPROCESSORS_ONLN); }
+
 enum zb_status zb_compute_finish(const struct zb_compute *compute, void *state, int64_t deadline_ns,
                                  struct zb_error *error) {
   bool done = false;

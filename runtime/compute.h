@@ -58,9 +58,10 @@ struct zb_memory_use {
 
 struct zb_compute {
   const char *name, *help;
-  bool trains;   // has losses and parameters
-  bool pretends; // takes the profile's times: messages should take theirs too
-  bool apart;    // its buffers are a device's memory, which only some transports reach
+  bool trains;          // has losses and parameters
+  bool pretends;        // takes the profile's times: messages should take theirs too
+  bool apart;           // its buffers are a device's memory, which only some transports reach
+  int (*at_once)(void); // devices that can compute here without taking anything from each other
 
   // Before the first open: whether the devices are there and have this much memory, and whether the training
   // is one that they can do. need[count] are the devices on this machine. BAD_INPUT or FAILED, saying how
@@ -133,10 +134,14 @@ struct zb_compute {
 extern const struct zb_compute zb_compute_cpu;
 extern const struct zb_compute zb_compute_sleep;
 extern const struct zb_compute zb_compute_cuda; // look and open fail where the build has no CUDA
+extern const char *const zb_cuda_name;          // "yes", "none"
 
 // What microbatches keep at most on the setup's device when it runs its program, prefix sums of
 // zb_stage_memory; 0 without a program.
 int64_t zb_compute_peak(const struct zb_compute_setup *setup);
+
+// at_once of backends that compute on the machine's cores.
+int zb_compute_cores(void);
 
 // finish, or FAILED at the deadline.
 enum zb_status zb_compute_finish(const struct zb_compute *compute, void *state, int64_t deadline_ns,

@@ -247,6 +247,7 @@ const struct zb_compute zb_compute_cpu = {
     .name = "cpu",
     .help = "trains, one core a device",
     .trains = true,
+    .at_once = zb_compute_cores,
     .look = zb_compute_look_at_host,
     .needs = needs,
     .open = open_state,

@@ -74,9 +74,9 @@ static enum zb_status open_parts(struct zb_cuda *cuda, struct zb_error *error) {
   cuda->host_numbers = pinned;
   enum zb_status status = zb_cuda_lay_out(cuda, error);
   if (status != ZB_OK) return status;
-  ZB_CUDA_TRY(cudaMemsetAsync(cuda->numbers, 0, numbers * sizeof(double), cuda->stream), error);
   ZB_CUDA_PASS(open_blas(cuda, error));
   ZB_CUDA_PASS(zb_cuda_clock_open(cuda, error));
+  ZB_CUDA_PASS(zb_cuda_rehearse(cuda, error));
   for (int s = 0; s < cuda->setup->profile->stages; s++) {
     struct zb_cuda_stage *stage = cuda->stage[s];
     if (!stage) continue;
@@ -301,6 +301,11 @@ static enum zb_status finish(void *state, int64_t deadline_ns, bool *done, struc
   }
 }
 
+static int at_once(void) {
+  int gpus = 0;
+  return cudaGetDeviceCount(&gpus) == cudaSuccess ? gpus : 0;
+}
+
 static int64_t ops_done(void *state) {
   struct zb_cuda *cuda = state;
   // A graph's events tell nothing before all of it is over.
@@ -348,11 +353,14 @@ static struct zb_memory_use memory(void *state) {
   return use;
 }
 
+const char *const zb_cuda_name = "yes";
+
 const struct zb_compute zb_compute_cuda = {
     .name = "cuda",
     .help = "trains, a GPU a device or several devices on one",
     .trains = true,
     .apart = true,
+    .at_once = at_once,
     .look = zb_cuda_look,
     .needs = needs,
     .open = open_state,

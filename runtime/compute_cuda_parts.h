@@ -207,6 +207,9 @@ enum zb_status zb_cuda_clock_tell(struct zb_cuda *cuda, struct zb_error *error);
 enum zb_status zb_cuda_clock_open(struct zb_cuda *cuda, struct zb_error *error);
 void zb_cuda_clock_close(struct zb_cuda *cuda);
 
+// compute_cuda_rehearse.c: before the stages have their start values.
+enum zb_status zb_cuda_rehearse(struct zb_cuda *cuda, struct zb_error *error);
+
 // compute_cuda_look.c
 enum zb_status zb_cuda_look(const struct zb_training *training, const struct zb_demand *need, int count,
                             struct zb_error *error);

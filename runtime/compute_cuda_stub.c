@@ -19,6 +19,8 @@ static enum zb_status open_state(const struct zb_compute_setup *setup, void **st
   return look(setup->training, NULL, 0, error);
 }
 
+const char *const zb_cuda_name = "none";
+
 const struct zb_compute zb_compute_cuda = {
     .name = "cuda",
     .help = "trains, a GPU a device or several devices on one",

@@ -171,6 +171,7 @@ const struct zb_compute zb_compute_sleep = {
     .name = "sleep",
     .help = "computes nothing, waits the profile's times",
     .pretends = true,
+    .at_once = zb_compute_cores,
     .look = look,
     .needs = needs,
     .open = open_state,

@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "runtime/stage.h"
 #include "solver/model/deadline.h"
@@ -117,7 +116,7 @@ static void *run_meter(void *argument) {
 }
 
 static enum zb_status run_meters(struct meter *meter, int devices, struct zb_error *error) {
-  bool at_once = devices > 1 && sysconf(_SC_NPROCESSORS_ONLN) >= devices;
+  bool at_once = devices > 1 && meter[0].compute->at_once() >= devices;
   pthread_barrier_t together;
   enum zb_status status = ZB_OK;
   if (at_once) {

@@ -8,7 +8,7 @@
 #include "solver/model/status.h"
 
 // The profile that a schedule for this model, placement and backend needs. Times are medians of `repeats`;
-// where the machine has a core for each device they are taken on all devices at once, as in a pipeline, else
+// where there is a core (a GPU) for each device they are taken on all devices at once, as in a pipeline, else
 // one device after another. A transfer is half a round trip of one message between two devices, the same for
 // every boundary. Memory is exact: what each pass keeps, and as static what the device holds all the time.
 // *profile is the caller's.

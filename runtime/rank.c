@@ -175,21 +175,22 @@ static enum zb_status do_norm(struct zb_rank *rank, struct zb_error *error) {
   const struct zb_replay *replay = rank->replay;
   const struct zb_training *training = replay->training;
   size_t bytes = (size_t)rank->units * sizeof(double);
-  enum zb_status status = wait_line(rank, ZB_NORM_IN, error);
-  if (status == ZB_OK && rank->step == training->nan_step && is_here(rank, replay->nan_stage))
+  enum zb_status status = ZB_OK;
+  if (rank->step == training->nan_step && is_here(rank, replay->nan_stage))
     status = replay->compute->poison(rank->state, replay->nan_stage, error);
+  // What repeats by itself has all its messages inside.
+  for (size_t k = 0; replay->graph && status == ZB_OK && k < rank->slots; k++)
+    status = wait_slot(rank, &rank->slot[k], error);
+  if (status == ZB_OK) status = replay->compute->norm(rank->state, error);
+  // The one wait of an iteration for the device; before that for the line, so that a device which hangs is
+  // told from one that waits for it.
+  if (status == ZB_OK) status = zb_rank_finish(rank, error);
+  if (status == ZB_OK) status = wait_line(rank, ZB_NORM_IN, error);
   if (status != ZB_OK) return status;
   if (rank->first_of_line)
     for (int u = 0; u < rank->units; u++) rank->known[u] = ZB_PARTIAL_UNKNOWN;
   else
     memcpy(rank->known, rank->line[ZB_NORM_IN].partial, bytes);
-  // What repeats by itself has all its messages inside.
-  for (size_t k = 0; replay->graph && status == ZB_OK && k < rank->slots; k++)
-    status = wait_slot(rank, &rank->slot[k], error);
-  if (status == ZB_OK) status = replay->compute->norm(rank->state, error);
-  // The one wait of an iteration for the device.
-  if (status == ZB_OK) status = zb_rank_finish(rank, error);
-  if (status != ZB_OK) return status;
   replay->compute->partials(rank->state, rank->known);
   // The last device of the line knows all there is to know.
   if (rank->last_of_line) memcpy(rank->line[ZB_STATE_IN].partial, rank->known, bytes);

@@ -53,6 +53,21 @@ static bool note_device(struct zb_rank *rank, int64_t ended) {
   return false;
 }
 
+// "1B1 has not ended, waiting for 1RECV_B1 from device 2, 128 bytes: .."; whether that has come only the
+// device knows.
+static enum zb_status fail_behind(const struct zb_rank *rank, enum zb_status status, struct zb_error *error) {
+  char at[ZB_INSTRUCTION_TEXT];
+  struct zb_text text = {0};
+  zb_instruction_print(rank->progress->at, at);
+  zb_text_print(&text, "%s has not ended", at);
+  if (rank->progress->waits) zb_text_put(&text, ", ");
+  if (rank->progress->waits) zb_progress_print_wait(rank->progress, &text);
+  zb_text_print(&text, ": %.200s", error->text);
+  zb_fail(error, status, "%s", text.data ? text.data : error->text);
+  zb_text_free(&text);
+  return status;
+}
+
 enum zb_status zb_rank_finish(struct zb_rank *rank, struct zb_error *error) {
   const struct zb_compute *compute = rank->replay->compute;
   const struct zb_transport *transport = rank->replay->transport;
@@ -69,7 +84,6 @@ enum zb_status zb_rank_finish(struct zb_rank *rank, struct zb_error *error) {
     if (status == ZB_OK && zb_clock_ns() >= deadline_ns)
       status = zb_fail(error, ZB_FAILED, "nothing ended in time");
     if (status == ZB_OK) continue;
-    bool behind = note_device(rank, compute->ops_done(rank->state));
-    return behind && rank->progress->waits ? zb_rank_fail_waiting(rank, status, error) : status;
+    return note_device(rank, compute->ops_done(rank->state)) ? fail_behind(rank, status, error) : status;
   }
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/compute.h"
 #include "runtime/gemm.h"
 #include "runtime/replay_commands.h"
 #include "runtime/replay_options.h"
@@ -35,7 +36,8 @@ static enum zb_status print_help(int count, char **words, struct zb_text *out, s
 
 static enum zb_status run(int count, char **words, struct zb_text *out, struct zb_error *error) {
   if (count > 0 && strcmp(words[0], "--version") == 0) {
-    zb_text_print(out, "zbreplay %s (products by %s, MPI %s)\n", ZB_VERSION, zb_gemm_name, zb_mpi_name);
+    zb_text_print(out, "zbreplay %s (products by %s, MPI %s, CUDA %s)\n", ZB_VERSION, zb_gemm_name,
+                  zb_mpi_name, zb_cuda_name);
     return ZB_OK;
   }
   if (count > 0 &&
