@@ -260,8 +260,9 @@ enum zb_status zb_crew_verify(const struct zb_crew *crew, double tolerance, stru
   const struct zb_training *training = replay->training;
   struct zb_checkpoint *whole = NULL;
   double *loss = calloc((size_t)training->steps, sizeof *loss);
+  int seat = crew->transport->seat(crew->shared, crew->first_device);
   enum zb_status status =
-      loss ? zb_straight_run(training, replay->compute, loss, &whole, error) : zb_fail_memory(error);
+      loss ? zb_straight_run(training, replay->compute, seat, loss, &whole, error) : zb_fail_memory(error);
   if (status == ZB_OK) status = verify_losses(crew, loss, tolerance, error);
   for (int s = 0; status == ZB_OK && s < replay->program->profile->stages; s++)
     status = verify_stage(crew, s, whole, tolerance, error);

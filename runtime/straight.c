@@ -37,11 +37,11 @@ static enum zb_status make_step(struct straight *run, int64_t step, double *loss
                                               : compute->step(run->state, judgement.scale, false, error);
 }
 
-enum zb_status zb_straight_run(const struct zb_training *training, const struct zb_compute *compute,
+enum zb_status zb_straight_run(const struct zb_training *training, const struct zb_compute *compute, int seat,
                                double *loss, struct zb_checkpoint **trained, struct zb_error *error) {
   const int units = zb_gpt_units(training->gpt), first_unit[] = {0, units};
   struct straight run = {.training = training, .compute = compute};
-  struct zb_compute_setup setup = {.training = training, .first_unit = first_unit};
+  struct zb_compute_setup setup = {.training = training, .first_unit = first_unit, .seat = seat};
   struct zb_profile *profile = NULL;
   struct zb_checkpoint *made = NULL;
   enum zb_status status = zb_profile_create(1, 1, training->microbatches, ZB_CHAIN, &profile, error);

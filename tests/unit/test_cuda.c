@@ -103,8 +103,8 @@ static void end_straight(const struct trial *trial, struct ending *ending) {
   struct zb_error error = {0};
   struct zb_standin setup = setup_of(seed_of_all, 1);
   zb_standin_begin(&setup);
-  expect(zb_straight_run(&trial->training, &zb_compute_cuda, ending->loss, &trained, &error) == ZB_OK, "%s",
-         error.text);
+  expect(zb_straight_run(&trial->training, &zb_compute_cuda, 0, ending->loss, &trained, &error) == ZB_OK,
+         "%s", error.text);
   ending->parameters =
       zb_digest_add(ZB_DIGEST_START, trained->values, trained->count * sizeof *trained->values);
   ending->known = true;
@@ -201,10 +201,10 @@ static void test_losses_of_the_cpu(void **state) {
     double wanted[2], got[2];
     open_one(&trial, "zb-h1", 1, 4, ZB_OPTIMIZER_BARRIER);
     trial.training.steps = 2; // the second after one step
-    assert_int_equal(zb_straight_run(&trial.training, &zb_compute_cpu, wanted, &cpu, NULL), ZB_OK);
+    assert_int_equal(zb_straight_run(&trial.training, &zb_compute_cpu, 0, wanted, &cpu, NULL), ZB_OK);
     trial.training.dtype = cases[k].dtype;
     zb_standin_begin(&setup);
-    assert_int_equal(zb_straight_run(&trial.training, &zb_compute_cuda, got, &gpu, NULL), ZB_OK);
+    assert_int_equal(zb_straight_run(&trial.training, &zb_compute_cuda, 0, got, &gpu, NULL), ZB_OK);
     expect_clean("losses");
     for (int step = 0; step < 2; step++)
       expect(fabs(got[step] - wanted[step]) <= cases[k].tolerance * fabs(wanted[step]),

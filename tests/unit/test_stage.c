@@ -199,7 +199,7 @@ static void test_learns(void **state) {
       .gpt = &gpt, .corpus = &corpus, .seed = 1, .microbatches = 4, .steps = 200, .nan_step = -1};
   double loss[200];
   struct zb_checkpoint *trained = NULL;
-  assert_int_equal(zb_straight_run(&training, &zb_compute_cpu, loss, &trained, NULL), ZB_OK);
+  assert_int_equal(zb_straight_run(&training, &zb_compute_cpu, 0, loss, &trained, NULL), ZB_OK);
   for (size_t k = 0; k < sizeof curve / sizeof *curve; k++)
     expect(fabs(loss[curve[k].step] - curve[k].loss) <= 1e-3, "step %d: loss %.6f, expected %.6f",
            curve[k].step, loss[curve[k].step], curve[k].loss);
@@ -217,7 +217,7 @@ static void test_nan_is_skipped(void **state) {
       .gpt = &gpt, .corpus = &corpus, .seed = 1, .microbatches = 2, .steps = 4, .nan_step = 1};
   double loss[4];
   struct zb_checkpoint *trained = NULL;
-  assert_int_equal(zb_straight_run(&training, &zb_compute_cpu, loss, &trained, NULL), ZB_OK);
+  assert_int_equal(zb_straight_run(&training, &zb_compute_cpu, 0, loss, &trained, NULL), ZB_OK);
   expect_equal(trained->made, 3, "steps made");
   for (int k = 0; k < 4; k++) assert_true(isfinite(loss[k]));
   for (size_t k = 0; k < trained->count; k++)
