@@ -338,6 +338,14 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t 
   return zb_standin_leave(status);
 }
 
+// Whether one that can be launched has such an operation.
+bool zb_standin_in_a_graph(bool (*is)(const struct op *op, const void *what), const void *what) {
+  for (const struct CUgraphExec_st *e = executables; e; e = e->next)
+    for (int k = 0; e->alive && k < e->graph->count; k++)
+      if (is(e->graph->node[k].op, what)) return true;
+  return false;
+}
+
 void zb_standin_graphs_reset(bool report) {
   for (struct CUstream_st *stream = zb_standin_streams, *next; stream; stream = next) {
     next = stream->next;

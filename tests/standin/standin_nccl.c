@@ -230,6 +230,10 @@ ncclResult_t ncclCommFinalize(ncclComm_t c) {
   return zb_standin_nccl_leave(result);
 }
 
+static bool is_message_of(const struct op *op, const void *communicator) {
+  return op->group && op->group->communicator == communicator;
+}
+
 static ncclResult_t close_rank(ncclComm_t c, const char *call, bool abort) {
   zb_standin_nccl_enter(ENTER_SAFE);
   if (!c || !c->alive) {
@@ -240,6 +244,10 @@ static ncclResult_t close_rank(ncclComm_t c, const char *call, bool abort) {
     zb_standin_report("%s: rank %d of device %d still has messages queued", call, c->rank, c->device);
   if (!abort && c->opening)
     zb_standin_report("%s: rank %d of device %d is not open yet", call, c->rank, c->device);
+  // NCCL waits for them, whatever becomes of the communicator.
+  if (zb_standin_in_a_graph(is_message_of, c))
+    zb_standin_report("%s: rank %d of device %d has messages in a graph that was not destroyed", call,
+                      c->rank, c->device);
   c->alive = c->opening = false;
   zb_standin_messages_end(c);
   zb_standin_link_close(c, !abort);

@@ -169,6 +169,7 @@ cudaError_t zb_standin_capture_record(struct CUstream_st *stream, struct CUevent
 cudaError_t zb_standin_capture_await(struct CUstream_st *stream, struct CUevent_st *event, bool external);
 void zb_standin_graph_node_over(struct op *op);
 struct op *zb_standin_graph_needed(struct op *op, struct op **ready, int count);
+bool zb_standin_in_a_graph(bool (*is)(const struct op *op, const void *what), const void *what);
 void zb_standin_graphs_reset(bool report); // report: what is left is misuse
 
 #endif
