@@ -98,8 +98,11 @@ static enum zb_status do_op(struct zb_rank *rank, int32_t position, struct zb_er
   if (status != ZB_OK) return status;
   struct zb_op op = {i->stage, i->microbatch, (enum zb_kind)i->kind};
   rank->ops_issued++;
-  return rank->replay->compute->op(rank->state, op, in ? in->buffer : NULL, out ? out->buffer : NULL,
-                                   &rank->interval[(size_t)position - rank->first], error);
+  int64_t begin_ns = zb_clock_ns();
+  status = rank->replay->compute->op(rank->state, op, in ? in->buffer : NULL, out ? out->buffer : NULL,
+                                     &rank->interval[(size_t)position - rank->first], error);
+  rank->log.step[rank->step].host_ns += zb_clock_ns() - begin_ns;
+  return status;
 }
 
 static int64_t delay_of(const struct zb_rank *rank, const struct zb_instruction *i) {

@@ -70,8 +70,9 @@ const char *zb_note_word(enum zb_note note);
 // One step on one device. Between the two ends only the ops are busy.
 struct zb_step_log {
   int64_t first_start_ns, last_end_ns, busy_ns; // of the ops
-  int64_t end_ns;                               // when its list was through
-  double norm;                                  // of the whole gradient; 0 before it is known
+  int64_t host_ns; // what handing ops to the backend took: of one that runs behind, how long the host is busy
+  int64_t end_ns;  // when its list was through
+  double norm;     // of the whole gradient; 0 before it is known
 };
 
 // What a device leaves behind. Owned by the rank.

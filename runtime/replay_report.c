@@ -71,6 +71,12 @@ static struct zb_compared busy_of(const struct zb_crew *crew, int k, int64_t ste
   return busy;
 }
 
+static int64_t host_ns_of(const struct zb_rank_log *log, int64_t first_step, int64_t steps) {
+  int64_t sum_ns = 0;
+  for (int64_t step = first_step; step < steps; step++) sum_ns += log->step[step].host_ns;
+  return sum_ns / (steps - first_step);
+}
+
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 enum zb_status zb_replay_report(const struct zb_crew *crew, struct zb_replay_report *report,
@@ -101,6 +107,7 @@ enum zb_status zb_replay_report(const struct zb_crew *crew, struct zb_replay_rep
     struct zb_compute_setup setup = zb_rank_setup(replay, k, 0);
     r.work_ns.predicted = larger(r.work_ns.predicted, busy.predicted);
     r.work_ns.measured = larger(r.work_ns.measured, busy.measured);
+    r.host_ns = larger(r.host_ns, host_ns_of(log, replay->warm_up, steps));
     r.idle_ns[k] = (struct zb_compared){r.iteration_ns.predicted - busy.predicted,
                                         r.iteration_ns.measured - busy.measured};
     r.kept[k] = (struct zb_compared){
@@ -216,7 +223,7 @@ void zb_replay_report_print_json(const struct zb_crew *crew, const struct zb_rep
   print_pair("iteration_ns", report->iteration_ns, out);
   zb_text_put(out, ", ");
   print_pair("work_ns", report->work_ns, out);
-  zb_text_put(out, ", ");
+  zb_text_print(out, ", \"host_ns\": %" PRId64 ", ", report->host_ns);
   print_pairs("idle_ns", report->idle_ns, replay->program->devices, out);
   zb_text_put(out, ", ");
   print_pairs("kept_bytes", report->kept, replay->program->devices, out);

@@ -17,6 +17,7 @@ struct zb_replay_report {
   int64_t first_step, steps, steps_measured; // steps first_step .. steps - 1 were run
   struct zb_compared iteration_ns;
   struct zb_compared work_ns;  // of the busiest device: bubble = (iteration - work) / iteration
+  int64_t host_ns;             // of the host thread that is busiest handing ops to its device
   struct zb_compared *idle_ns; // [devices] iteration - ops
   struct zb_compared *kept;    // [devices] peak bytes of what microbatches keep, of the model's real sizes
   struct zb_instruction
