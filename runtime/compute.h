@@ -117,6 +117,9 @@ struct zb_compute {
   // A NaN into the gradient of a stage, to see what becomes of it.
   enum zb_status (*poison)(void *state, int stage, struct zb_error *error);
 
+  // No message will come or go any more: what holds on to the transport is let go. NULL: nothing does.
+  void (*part)(void *state);
+
   // After finish. loss[microbatches] of the batch, if the last stage is here (true). How many numbers a stage
   // has, and its parameters.
   bool (*loss)(void *state, double *loss);

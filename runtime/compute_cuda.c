@@ -22,11 +22,20 @@ enum zb_status zb_cuda_enter(const struct zb_cuda *cuda, struct zb_error *error)
   return ZB_OK;
 }
 
+// A graph may have messages inside, and their communicators do not end before it does. One that is still
+// running is freed when it is over.
+static void part(void *state) {
+  struct zb_cuda *cuda = state;
+  zb_cuda_enter(cuda, NULL);
+  if (cuda->graph) cudaGraphExecDestroy(cuda->graph);
+  cuda->graph = NULL;
+}
+
 static void close_state(void *state) {
   struct zb_cuda *cuda = state;
   if (!cuda) return;
   zb_cuda_enter(cuda, NULL);
-  if (cuda->graph) cudaGraphExecDestroy(cuda->graph);
+  part(cuda);
   zb_cuda_clock_close(cuda);
   for (size_t k = 0; k < cuda->events; k++) cudaEventDestroy(cuda->event[k].event);
   free(cuda->event);
@@ -380,6 +389,7 @@ const struct zb_compute zb_compute_cuda = {
     .partials = partials,
     .step = zb_cuda_step,
     .undo = zb_cuda_undo,
+    .part = part,
     .poison = zb_cuda_poison,
     .loss = loss,
     .parameters = parameters,

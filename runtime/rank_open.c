@@ -151,18 +151,22 @@ void zb_rank_log_free(struct zb_rank_log *log) {
 
 void zb_rank_part(struct zb_rank *rank) {
   if (!rank) return;
-  bool done;
+  bool done = true;
+  if (rank->state && rank->replay->compute->part) rank->replay->compute->part(rank->state);
   if (rank->endpoint) rank->replay->transport->close(rank->endpoint);
   rank->endpoint = NULL;
   // Another's device may still read what this one will free, and this one what another will.
   if (rank->state) rank->replay->compute->finish(rank->state, zb_clock_ns() + moment_ns, &done, NULL);
+  rank->runs_on = !done;
 }
 
 void zb_rank_close(struct zb_rank *rank) {
   if (!rank) return;
-  for (size_t k = 0; k < rank->slots; k++) rank->replay->compute->release(rank->state, rank->slot[k].buffer);
+  // A device that does not end keeps what it uses: freeing it might wait for ever, and the process ends.
+  for (size_t k = 0; !rank->runs_on && k < rank->slots; k++)
+    rank->replay->compute->release(rank->state, rank->slot[k].buffer);
   for (int k = 0; k < ZB_LINES; k++) free(rank->line[k].partial);
-  if (rank->state) rank->replay->compute->close(rank->state);
+  if (rank->state && !rank->runs_on) rank->replay->compute->close(rank->state);
   free(rank->slot_at);
   free(rank->slot);
   free(rank->known);

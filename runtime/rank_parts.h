@@ -47,6 +47,7 @@ struct zb_rank {
   int64_t step;
   struct zb_progress own_progress, *progress; // its own, or the watched one
   struct zb_compute_setup setup;
+  bool runs_on; // its device, after its part has ended
   struct zb_rank_log log;
 };
 
