@@ -34,6 +34,7 @@ static const struct zb_instruction *input_of(const struct zb_rank *rank, const s
 static bool note_device(struct zb_rank *rank, int64_t ended) {
   struct zb_progress *progress = rank->progress;
   if (ended < 0 || ended >= rank->ops_issued) return false;
+  progress->finished = false;
   int64_t op = 0;
   for (size_t k = 0; k < rank->count; k++) {
     const struct zb_instruction *i = zb_rank_instruction(rank, (int32_t)(rank->first + k));
@@ -80,7 +81,7 @@ enum zb_status zb_rank_finish(struct zb_rank *rank, struct zb_error *error) {
     enum zb_status status =
         compute->finish(rank->state, zb_min(now_ns + slice_ns, deadline_ns), &done, error);
     if (status == ZB_OK && done) return ZB_OK;
-    if (status == ZB_OK && transport->poll) status = transport->poll(rank->endpoint, error);
+    if (status == ZB_OK) status = transport->poll(rank->endpoint, error);
     if (status == ZB_OK && zb_clock_ns() >= deadline_ns)
       status = zb_fail(error, ZB_FAILED, "nothing ended in time");
     if (status == ZB_OK) continue;

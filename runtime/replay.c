@@ -91,12 +91,26 @@ enum zb_status zb_crew_join(struct zb_crew *crew, const struct zb_replay *replay
                                error);
 }
 
+static enum zb_status connect_edges(const struct zb_crew *crew, struct zb_error *error) {
+  struct zb_edge *edge = NULL;
+  size_t edges = 0;
+  enum zb_status status = zb_edges_of(crew->replay->program, &edge, &edges, error);
+  if (status == ZB_OK)
+    status = crew->transport->connect(crew->shared, edge, edges, crew->replay->timeout_ns, error);
+  free(edge);
+  return status;
+}
+
 enum zb_status zb_crew_work(struct zb_crew *crew, struct zb_error *error) {
   const struct zb_replay *replay = crew->replay;
   enum zb_status status = ZB_OK;
   crew->rank = calloc((size_t)crew->devices, sizeof(struct zb_rank *));
   crew->error = calloc((size_t)crew->devices, sizeof *crew->error);
   if (!crew->rank || !crew->error) status = zb_fail_memory(error);
+  if (crew->transport->connect) {
+    if (status == ZB_OK) status = connect_edges(crew, error);
+    status = zb_crew_agree(crew, status, replay->timeout_ns, error);
+  }
   for (int k = 0; status == ZB_OK && k < crew->devices; k++)
     status = zb_rank_open(replay, crew->shared, crew->first_device + k, &crew->rank[k], error);
   status = zb_crew_agree(crew, status, replay->timeout_ns, error);

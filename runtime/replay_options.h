@@ -36,7 +36,7 @@ enum {
     "what is trained; without it the smallest, one block a stage")                              \
   X(backend, 0, "backend", "B", CHOICE, "cpu", 0, 0, "cpu|sleep|cuda", ZB_ON_BOTH,              \
     "what computes")                                                                            \
-  X(transport, 0, "transport", "T", CHOICE, "threads", 0, 0, "threads|mpi", ZB_ON_RUN,          \
+  X(transport, 0, "transport", "T", CHOICE, "threads", 0, 0, "threads|mpi|nccl", ZB_ON_RUN,     \
     "what moves messages")                                                                      \
   X(dtype, 0, "dtype", "T", CHOICE, "fp32", 0, 0, "fp32|bf16", ZB_ON_BOTH,                      \
     "of activations and messages (cuda); weights, gradients and moments are fp32")              \

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtime/checkpoint.h"
+#include "runtime/launch.h"
 #include "runtime/replay.h"
 #include "runtime/replay_commands.h"
 #include "runtime/replay_report.h"
@@ -23,7 +24,13 @@ enum { PROGRAM_BYTES_MOST = 1 << 30 };
 static const double inverse_tolerance = 1e-3;
 
 static const struct zb_compute *const computes[] = {&zb_compute_cpu, &zb_compute_sleep, &zb_compute_cuda};
-static const struct zb_transport *const transports[] = {&zb_transport_threads, &zb_transport_mpi};
+static const struct zb_transport *const transports[] = {&zb_transport_threads, &zb_transport_mpi,
+                                                        &zb_transport_nccl};
+
+static const struct zb_transport *transport_of(const struct zb_replay_options *options) {
+  const struct zb_transport *transport = transports[options->transport];
+  return transport == &zb_transport_nccl && zb_was_launched() ? &zb_transport_nccl_apart : transport;
+}
 
 static int64_t seconds(double s) { return (int64_t)(s * 1e9); }
 
@@ -197,7 +204,7 @@ static enum zb_status prepare(const struct zb_replay_options *options, struct ru
       .training = &run->training,
       .first_unit = run->first_unit,
       .compute = compute,
-      .transport = transports[options->transport],
+      .transport = transport_of(options),
       .rollback = (enum zb_rollback)options->rollback,
       .timeout_ns = seconds(options->timeout_s),
       .warm_up = options->warm_up < options->steps ? options->warm_up : options->steps - 1,
@@ -306,7 +313,7 @@ static enum zb_status end_apart(struct zb_crew *crew, enum zb_status status,
 enum zb_status zb_replay_run(const struct zb_replay_options *options, struct zb_text *out, zb_say say,
                              struct zb_error *error) {
   struct run run = {0};
-  const struct zb_transport *transport = transports[options->transport];
+  const struct zb_transport *transport = transport_of(options);
   struct zb_witness *witness = NULL;
   enum zb_status status = transport->apart ? zb_witness_start(&witness, &run.replay.watched, error) : ZB_OK;
   if (status == ZB_OK) status = zb_crew_start(transport, &run.crew, error);

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/edges.h"
 #include "solver/io/text.h"
 #include "solver/model/status.h"
 
@@ -34,6 +35,7 @@ struct zb_label {
 struct zb_ticket {
   _Alignas(16) unsigned char room[128];
   bool posted; // from send or receive until wait has seen it done
+  void *event; // of a message that a transport carries beside the room
 };
 
 // What copies messages between buffers of a backend whose memory is its device's own (compute.h).
@@ -80,6 +82,13 @@ struct zb_transport {
   // Which of the devices on its machine a device is, from 0.
   int (*seat)(void *shared, int device);
 
+  // After join and before open, in all processes: connects what the messages of ops will go over,
+  // edges[count] of the program (zb_edges_of). No wait in it, nor in a later post, is longer than timeout_ns.
+  // BAD_INPUT where the devices cannot be connected; only the first process has words for that. NULL: nothing
+  // is to be connected.
+  enum zb_status (*connect)(void *shared, const struct zb_edge *edge, size_t edges, int64_t timeout_ns,
+                            struct zb_error *error);
+
   // Messages that have events are copied by `mover`, the backend's of this device; NULL: there are none.
   enum zb_status (*open)(void *shared, int device, const struct zb_mover *mover, void **endpoint,
                          struct zb_error *error);
@@ -97,7 +106,7 @@ struct zb_transport {
                          struct zb_error *error);
 
   // Whether something is wrong with messages under way that no wait will tell: FAILED when another device has
-  // given up, or one of its own has failed. NULL: nothing can be.
+  // given up, or one of its own has failed.
   enum zb_status (*poll)(void *endpoint, struct zb_error *error);
 
   // This device gives up: every wait of every other device ends soon. Any thread of the process may call it,
@@ -108,5 +117,10 @@ struct zb_transport {
 extern const struct zb_transport zb_transport_threads;
 extern const struct zb_transport zb_transport_mpi; // start fails where the build has no MPI
 extern const char *const zb_mpi_name;              // "mpich", ..; "none"
+// Between GPUs: all in one process, or under a launcher one a process; start fails where the build has no
+// NCCL.
+extern const struct zb_transport zb_transport_nccl;
+extern const struct zb_transport zb_transport_nccl_apart;
+extern const char *const zb_nccl_name; // "yes", "none"
 
 #endif

@@ -138,6 +138,12 @@ static enum zb_status wait_requests(struct hub *hub, int count, MPI_Request *req
   }
 }
 
+static enum zb_status poll_messages(void *endpoint, struct zb_error *error) {
+  struct hub *hub = endpoint;
+  hear(hub);
+  return hub->abandoned ? zb_fail(error, ZB_FAILED, ZB_GAVE_UP) : ZB_OK;
+}
+
 static void abandon(void *shared) {
   struct hub *hub = shared;
   if (!hub->gave_up) call_out(hub, GAVE_UP);
@@ -411,5 +417,6 @@ const struct zb_transport zb_transport_mpi = {
     .send = send_message,
     .receive = receive_message,
     .wait = wait_message,
+    .poll = poll_messages,
     .abandon = abandon,
 };

@@ -36,8 +36,8 @@ static enum zb_status print_help(int count, char **words, struct zb_text *out, s
 
 static enum zb_status run(int count, char **words, struct zb_text *out, struct zb_error *error) {
   if (count > 0 && strcmp(words[0], "--version") == 0) {
-    zb_text_print(out, "zbreplay %s (products by %s, MPI %s, CUDA %s)\n", ZB_VERSION, zb_gemm_name,
-                  zb_mpi_name, zb_cuda_name);
+    zb_text_print(out, "zbreplay %s (products by %s, MPI %s, CUDA %s, NCCL %s)\n", ZB_VERSION, zb_gemm_name,
+                  zb_mpi_name, zb_cuda_name, zb_nccl_name);
     return ZB_OK;
   }
   if (count > 0 &&
