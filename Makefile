@@ -73,7 +73,7 @@ NCCL_UNITS   := $(shell grep -l 'include <nccl.h>' tests/unit/test_*.c)
 UNIT_SRC     := $(filter-out $(if $(filter yes,$(PART_CUDA)),,$(CUDA_UNITS)) \
                   $(if $(filter yes,$(PART_NCCL)),,$(NCCL_UNITS)),$(wildcard tests/unit/test_*.c))
 FUZZ_SRC     := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
-BENCH_SRC    := $(wildcard bench/*.c)
+BENCH_SRC    := $(filter-out $(if $(filter yes,$(PART_CUDA)),,bench/kernels.c),$(wildcard bench/*.c))
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 double = $(patsubst %.c,$(BUILD)/obj/double/%.o,$(1))
@@ -219,7 +219,7 @@ $(call object,$(RUN_SRC)) $(call double,$(RUN64_SRC)): OPTIMIZE = -ffp-contract=
 
 $(call object,runtime/transport_mpi.c) $(call double,runtime/transport_mpi.c): DEFINES = $(FLAGS_MPI)
 
-$(call object,$(CUDA_SRC) $(NCCL_SRC) $(STANDIN_SRC) $(CUDA_UNITS)): DEFINES = $(FLAGS_CUDA)
+$(call object,$(CUDA_SRC) $(NCCL_SRC) $(STANDIN_SRC) $(CUDA_UNITS) bench/kernels.c): DEFINES = $(FLAGS_CUDA)
 $(call object,tests/unit/test_kernels.c): OPTIMIZE = -ffp-contract=off
 $(call object,tests/standin/fiber.c tests/standin/shim_block.c): SANITIZE := $(if $(findstring thread,$(SAN)),,$(SANITIZE))
 $(BUILD)/tests/test_shim: $(call standin,tests/unit/shim_kernels.cu)
@@ -288,6 +288,17 @@ $(BUILD)/device/test_kernels: tests/unit/test_kernels.c $(BUILD)/libzbcuda.a
 
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libzbtest.a $(BUILD)/libzbrun.a $(BUILD)/libzbstandin.a $(BUILD)/libzb.a
 	$(link) $(LIBS_CMOCKA) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS)
+
+# The backend's tests for a machine that has a GPU: no stand-in.
+$(BUILD)/device/test_compute: $(call object,tests/unit/test_compute.c) $(BUILD)/libzbtest.a $(BUILD)/libzbrun.a \
+  $(BUILD)/libzbcuda.a $(BUILD)/libzb.a
+	$(link) $(LIBS_CMOCKA) $(LIBS_BLAS) $(LIBS_MPI) $(LIBS_NCCL) $(LIBS_CUDA) $(LIBS)
+
+$(BUILD)/bench/kernels: $(call object,bench/kernels.c) $(BUILD)/libzbcuda.a $(BUILD)/libzb.a
+	$(link) $(LIBS_CUDA) $(LIBS)
+
+$(BUILD)/standin/kernels: $(call object,bench/kernels.c) $(BUILD)/libzbrun.a $(BUILD)/libzbstandin.a $(BUILD)/libzb.a
+	$(link) $(LIBS_BLAS) $(LIBS)
 
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BUILD)/libzbtest.a $(BUILD)/libzb.a
 	$(link) $(LIBS)
