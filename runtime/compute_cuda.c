@@ -288,7 +288,11 @@ static enum zb_status is_idle(const struct zb_cuda *cuda, bool *idle, struct zb_
   *idle = true;
   for (size_t k = 0; k < sizeof streams / sizeof *streams; k++) {
     cudaError_t code = cudaStreamQuery(streams[k]);
-    if (code == cudaErrorNotReady) *idle = false;
+    if (code == cudaErrorNotReady) {
+      *idle = false;
+      // Or the next kernel's launch would find it.
+      cudaGetLastError();
+    }
     if (code != cudaSuccess && code != cudaErrorNotReady) return zb_cuda_fail(error, "cudaStreamQuery", code);
   }
   return ZB_OK;
@@ -321,6 +325,7 @@ static int64_t ops_done(void *state) {
   if (cuda->graph_mode == ZB_CUDA_REPEATS && cuda->ended < cuda->issued) return -1;
   while (cuda->ended < cuda->issued && cudaEventQuery(cuda->mark[cuda->ended].end) == cudaSuccess)
     cuda->ended++;
+  cudaGetLastError(); // that one is not ready is no error
   return (int64_t)cuda->ended;
 }
 

@@ -223,6 +223,7 @@ static enum zb_status expect_token(struct zb_nccl_device *device, struct zb_nccl
     cudaError_t code = cudaStreamQuery(wire->stream);
     if (code == cudaSuccess) break;
     if (code != cudaErrorNotReady) return zb_nccl_fail_cuda("cudaStreamQuery", code, error);
+    cudaGetLastError(); // or the next kernel's launch would find it
     struct zb_error why = {0};
     enum zb_status status = go_on(device, look, deadline_ns, &why);
     if (status != ZB_OK)
@@ -327,6 +328,7 @@ static bool has_ended(const struct zb_nccl_wire *wire, int64_t deadline_ns) {
     if (zb_clock_ns() >= deadline_ns) return false;
     pause_between(look);
   }
+  cudaGetLastError(); // that it was not ready is no error
   return true;
 }
 
