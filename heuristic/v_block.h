@@ -9,6 +9,7 @@
 #define ZB_V_BLOCK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "heuristic/v_pipe.h"
@@ -24,7 +25,15 @@ struct zb_v_turns {
 struct zb_v_block {
   int64_t period_ns;
   struct zb_v_turns *device; // [devices]
+  // Turns of single ops in place of the block's: [devices][ZB_V_CLASSES][the pipe's microbatches]; NULL:
+  // none.
+  const int64_t *turn_ns;
 };
+
+// First of a class's turns in such a table.
+static inline size_t zb_v_turns_at(const struct zb_v_pipe *pipe, int device, int class) {
+  return ((size_t)device * ZB_V_CLASSES + (size_t) class) * (size_t)pipe->microbatches;
+}
 
 // Makes the block's first F0 earlier by `eighths` of the time that it waits from the first B1 to the first
 // B0.

@@ -38,6 +38,7 @@ static void one_f_one_b_slots(int devices, struct zb_v_shape *shape, int *most_k
 static enum zb_status create(const struct zb_profile *profile, struct zb_v_pipe *pipe,
                              struct zb_v_block *block, struct zb_error *error) {
   *pipe = (struct zb_v_pipe){0};
+  *block = (struct zb_v_block){0};
   block->device = malloc((size_t)profile->devices * sizeof *block->device);
   if (!block->device) return zb_fail_memory(error);
   return zb_v_pipe_create(profile->devices, profile->microbatches, pipe, error);

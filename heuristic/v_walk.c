@@ -70,17 +70,24 @@ static struct view view_of(const struct zb_v_pipe *pipe, int i) {
   return (struct view){d, d->stage[0], d->stage[1]};
 }
 
+// The turn of a device's op of a class, but for what the first F0 are early.
+static int64_t turn_of(const struct zb_v_pipe *pipe, const struct zb_v_block *block, int i, int class,
+                       int number) {
+  if (block->turn_ns) return block->turn_ns[zb_v_turns_at(pipe, i, class) + (size_t)number];
+  return block->device[i].turn_ns[class] + number * block->period_ns;
+}
+
 // Looks up turn and arrival of the device's next op of a class: after it has run one, or what that one waits
 // for was scheduled.
 static void look_up(struct zb_v_pipe *pipe, const struct zb_v_block *block, int i, int class) {
-  const struct zb_v_turns *turns = &block->device[i];
   struct zb_v_device *d = &pipe->device[i];
   const struct zb_v_stage *stage = d->stage[chunk_of(class)];
   const int next = is_forward(class) ? stage->forwards : stage->backwards;
   d->turn_ns[class] = d->arrival_ns[class] = ZB_NEVER;
   if (next == pipe->microbatches) return;
-  d->turn_ns[class] = turns->turn_ns[class] + next * block->period_ns;
-  if (class == ZB_V_F0 && next < turns->early) d->turn_ns[class] -= turns->early_ns;
+  d->turn_ns[class] = turn_of(pipe, block, i, class, next);
+  if (!block->turn_ns && class == ZB_V_F0 && next < block->device[i].early)
+    d->turn_ns[class] -= block->device[i].early_ns;
   d->arrival_ns[class] = zb_v_pipe_arrival(pipe, i, (enum zb_v_class) class);
 }
 
@@ -147,8 +154,8 @@ static struct choice decide(const struct zb_v_pipe *pipe, const struct zb_v_bloc
     } else {
       weight = blocked_ns < first_ns;
       if (rule->weight_lag_ns != ZB_NEVER && turn_ns[ZB_V_F0] != ZB_NEVER) {
-        const int64_t weight_ns = block->device[i].turn_ns[chunk ? ZB_V_B1 : ZB_V_B0] +
-                                  stage->weights * block->period_ns + rule->weight_lag_ns;
+        const int64_t weight_ns =
+            turn_of(pipe, block, i, chunk ? ZB_V_B1 : ZB_V_B0, stage->weights) + rule->weight_lag_ns;
         weight = weight || weight_ns < first_ns;
       }
     }

@@ -6,6 +6,7 @@
 #include "heuristic/critical.h"
 #include "heuristic/in_flight.h"
 #include "heuristic/tuned.h"
+#include "heuristic/v_turns.h"
 #include "ilp/glpk_solve.h"
 #include "ilp/refine.h"
 #include "solver/cli/engines.h"
@@ -108,27 +109,35 @@ static enum zb_status exchange(const struct zb_problem *problem, int share, int6
 
 // What looks for better schedules beside the window engine, lent to it for its search.
 struct improvers {
-  struct zb_tuner *tuner; // on a chain
+  struct zb_tuner *tuner;   // on a chain
+  struct zb_turner *turner; // on a V
   struct zb_exchanger *exchanger;
 };
 
 // Of a round's work in the search, in sixteenths.
-enum { TUNER_SHARE = 16, EXCHANGER_SHARE = 48 };
+enum { TUNER_SHARE = 16, EXCHANGER_SHARE = 48, TURNER_SHARE = 32 };
 
 static void close_improvers(struct improvers *improvers) {
   zb_tuner_free(improvers->tuner);
+  zb_turner_free(improvers->turner);
   zb_exchanger_free(improvers->exchanger);
 }
 
 static enum zb_status open_improvers(struct zb_problem *problem, struct improvers *improvers,
                                      struct zb_error *error) {
-  *improvers = (struct improvers){NULL, NULL};
+  *improvers = (struct improvers){NULL};
   if (problem->profile->devices == 1) return ZB_OK;
   enum zb_status status = zb_exchanger_create(problem, &improvers->exchanger, error);
   if (status != ZB_OK) return status;
   problem->improver[problem->improvers++] =
       (struct zb_improver){zb_exchanger_improve, improvers->exchanger, EXCHANGER_SHARE};
-  if (problem->profile->placement != ZB_CHAIN) return ZB_OK;
+  if (zb_engine_accepts(ZB_NEED_V, problem->profile)) {
+    status = zb_turner_create(problem, &improvers->turner, error);
+    if (status == ZB_OK)
+      problem->improver[problem->improvers++] =
+          (struct zb_improver){zb_turner_improve, improvers->turner, TURNER_SHARE};
+  }
+  if (status != ZB_OK || problem->profile->placement != ZB_CHAIN) return status;
   status = zb_tuner_create(problem, &improvers->tuner, error);
   if (status == ZB_OK)
     problem->improver[problem->improvers++] =
@@ -145,12 +154,41 @@ static int64_t first_exchange_work(const struct zb_profile *profile) {
   return zb_min(FIRST_EXCHANGE_OPS * ops, most_exchange_work / FIRST_EXCHANGE_SHARE);
 }
 
+// The same for turns: a share of the time, and as many walks as twice the ops of one, since what is small is
+// left to the search. At most so many.
+enum { FIRST_TURNS_SHARE = 3, MOST_FIRST_WALKS = 30000 };
+
+// `helped` is the problem that the turner looks at; it is as before afterwards.
+static enum zb_status turn(struct zb_problem *helped, struct zb_turner *turner, struct best *best,
+                           struct zb_error *error) {
+  const struct zb_profile *profile = helped->profile;
+  const struct zb_deadline deadline = helped->deadline;
+  const int64_t now_ns = zb_clock_ns();
+  struct zb_schedule *found = NULL;
+  struct zb_result next;
+  if (!turner || !has_schedule(best) || done(best) || zb_deadline_passed(&deadline)) return ZB_OK;
+  if (deadline.end_ns != INT64_MAX)
+    helped->deadline.end_ns = now_ns + (deadline.end_ns - now_ns) / FIRST_TURNS_SHARE;
+  const int64_t ops = (int64_t)3 * profile->stages * profile->microbatches;
+  const int64_t work = zb_min(2 * ops, MOST_FIRST_WALKS) * ops;
+  enum zb_status status =
+      zb_turner_improve(turner, best->result.schedule, best->result.cost_ns, work, &found, error);
+  helped->deadline = deadline;
+  if (status != ZB_OK || !found) return status;
+  status = zb_result_from_schedule(helped, found, &next, error);
+  if (status != ZB_OK) return status;
+  keep(best, &next);
+  tell(helped, "turns", best);
+  return ZB_OK;
+}
+
 static enum zb_status search(const struct zb_problem *problem, const struct zb_schedule *incumbent,
                              struct best *best, struct zb_error *error) {
   struct zb_problem helped = *problem;
   struct improvers improvers;
   const bool chain = problem->profile->placement == ZB_CHAIN;
   enum zb_status status = open_improvers(&helped, &improvers, error);
+  if (status == ZB_OK) status = turn(&helped, improvers.turner, best, error);
   if (status == ZB_OK && !chain)
     status = exchange(problem, FIRST_EXCHANGE_SHARE, first_exchange_work(problem->profile), best, error);
   if (status == ZB_OK) status = run_part(&helped, ZB_PART_SEARCH, incumbent, best, error);
