@@ -239,7 +239,8 @@ static enum zb_status solve(const struct zb_problem *problem, const struct zb_sc
                             bool search, struct zb_result *result, struct zb_error *error) {
   struct best best = {.any = false, .bound_ns = zb_bound_closed_form(problem->profile, problem->objective)};
   if (zb_result_if_infeasible(problem, result)) return ZB_OK;
-  enum zb_status status = run_part(problem, ZB_PART_HEURISTIC, incumbent, &best, error);
+  enum zb_status status = ZB_OK;
+  if (!incumbent || !problem->resumed) status = run_part(problem, ZB_PART_HEURISTIC, incumbent, &best, error);
   if (status == ZB_OK && !done(&best)) status = add_common(problem, incumbent, &best, error);
   if (status == ZB_OK && search) status = search_and_refine(problem, incumbent, &best, error);
   if (status == ZB_OK)

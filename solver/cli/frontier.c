@@ -24,6 +24,7 @@ struct sweep {
   struct zb_profile *profile; // its limits move from point to point
   struct zb_frontier *frontier;
   struct zb_schedule **schedule; // [count]
+  bool *ended;                   // [count] by itself, not by its deadline: once more would change nothing
   size_t kept_ops;
   struct zb_progress *progress;
 };
@@ -90,7 +91,9 @@ static void fill_point(struct sweep *sweep, int index, struct zb_answer *answer)
   answer->schedule = NULL;
 }
 
-static enum zb_status solve_point(struct sweep *sweep, int index, int shares, struct zb_error *error) {
+// `again`: it has been solved before, in less time.
+static enum zb_status solve_point(struct sweep *sweep, int index, int shares, bool again,
+                                  struct zb_error *error) {
   struct zb_frontier_point *point = &sweep->frontier->points[index];
   struct zb_problem problem = *sweep->shared;
   struct zb_answer answer = {0};
@@ -102,6 +105,7 @@ static enum zb_status solve_point(struct sweep *sweep, int index, int shares, st
   if (status != ZB_OK) return status;
   problem.profile = sweep->profile;
   problem.deadline = zb_method_deadline(&sweep->shared->deadline, shares);
+  problem.resumed = again && sweep->kept_ops <= most_kept_ops;
   point->bound_ns = zb_max(point->bound_ns, zb_bound_closed_form(problem.profile, problem.objective));
   // Out of time: a smaller limit's schedule does.
   if (fits(point) && zb_deadline_passed(&problem.deadline)) return ZB_OK;
@@ -112,6 +116,7 @@ static enum zb_status solve_point(struct sweep *sweep, int index, int shares, st
   status = zb_method_run(sweep->engine, &problem, best_up_to(sweep, index), &answer, error);
   zb_progress_label(sweep->progress, NULL);
   if (status != ZB_OK) return status;
+  sweep->ended[index] = !zb_deadline_passed(&problem.deadline);
   fill_point(sweep, index, &answer);
   zb_answer_free(&answer);
   point->seconds += (double)(zb_clock_ns() - began_ns) * 1e-9;
@@ -126,15 +131,19 @@ static enum zb_status solve_all(struct sweep *sweep, struct zb_error *error) {
   struct zb_frontier *frontier = sweep->frontier;
   for (int k = 0; k < frontier->count && status == ZB_OK; k++) {
     if (k > 0 && fits(&frontier->points[k - 1])) take_over(&frontier->points[k - 1], &frontier->points[k]);
-    status = solve_point(sweep, k, frontier->count - k, error);
+    status = solve_point(sweep, k, frontier->count - k, false, error);
   }
   zb_frontier_settle(frontier);
   return status;
 }
 
-static int open_points(const struct zb_frontier *frontier, int from) {
+static bool is_open(const struct sweep *sweep, int index) {
+  return sweep->frontier->points[index].status == ZB_FEASIBLE && !sweep->ended[index];
+}
+
+static int open_points(const struct sweep *sweep, int from) {
   int open = 0;
-  for (int k = from; k < frontier->count; k++) open += frontier->points[k].status == ZB_FEASIBLE;
+  for (int k = from; k < sweep->frontier->count; k++) open += is_open(sweep, k);
   return open;
 }
 
@@ -148,8 +157,8 @@ static enum zb_status solve_open(struct sweep *sweep, struct zb_error *error) {
   for (int round = 0; round < ROUNDS; round++)
     for (int k = 0; k < frontier->count && status == ZB_OK; k++) {
       if (zb_deadline_passed(deadline)) return ZB_OK;
-      if (frontier->points[k].status != ZB_FEASIBLE) continue;
-      status = solve_point(sweep, k, open_points(frontier, k), error);
+      if (!is_open(sweep, k)) continue;
+      status = solve_point(sweep, k, open_points(sweep, k), true, error);
       carry_up(frontier, k);
       zb_frontier_settle(frontier);
     }
@@ -176,11 +185,14 @@ enum zb_status zb_frontier_run(const struct zb_engine *engine, const struct zb_p
     for (int k = 0; k < f.count; k++) f.points[k].multiple = from + k * step;
     struct sweep sweep = {.engine = engine, .shared = problem, .profile = limited, .frontier = &f};
     sweep.progress = progress;
-    sweep.schedule = calloc((size_t)f.count, sizeof *sweep.schedule);
-    status = sweep.schedule ? solve_all(&sweep, error) : zb_fail_memory(error);
+    const size_t count = f.count > 0 ? (size_t)f.count : 0;
+    sweep.schedule = calloc(count, sizeof *sweep.schedule);
+    sweep.ended = calloc(count, sizeof *sweep.ended);
+    status = sweep.schedule && sweep.ended ? solve_all(&sweep, error) : zb_fail_memory(error);
     if (status == ZB_OK) status = solve_open(&sweep, error);
     for (int k = 0; sweep.schedule && k < f.count; k++) zb_schedule_free(sweep.schedule[k]);
     free(sweep.schedule);
+    free(sweep.ended);
   }
   zb_profile_free(limited);
   if (status != ZB_OK) {

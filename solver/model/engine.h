@@ -39,6 +39,7 @@ struct zb_problem {
   int threads;
   uint64_t seed;
   struct zb_deadline deadline;
+  bool resumed;       // the incumbent is no worse than what heuristics find: they need not run again
   int rounds;         // of the window engine's search, at most; 0: as many as there is time for
   unsigned rules_off; // rules that the window engine leaves out (solver/exact/rules.h); for tests, else 0
   // Take part in the window engine's search from its second round on.
