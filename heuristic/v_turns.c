@@ -24,8 +24,8 @@
 #include "solver/model/random.h"
 
 enum {
-  PATIENCE = 4000,   // moves that the first chains go on without anything better
-  MOST_PATIENCE = 8, // times as many are the most
+  PATIENCE = 10000,  // moves that the first chains go on without anything better
+  MOST_PATIENCE = 4, // times as many are the most
   HOT = 1200,        // part of a period that a device may get longer by in a move, on average
   RULE_EVERY = 30,   // moves, on average
   NEARLY = 50,       // zb-v is used where it costs at most this part more

@@ -6,8 +6,8 @@
 
 #include "solver/model/number.h"
 
-// States swept in the time in which an op is placed.
-static const int64_t states_an_op = 4;
+// States swept in the time in which an op is placed: those of large tables take longer.
+static const int64_t states_an_op = 4, fluid_states_an_op = 1;
 
 void zb_unit_improve(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker) {
   struct zb_schedule *best = NULL, *found = NULL;
@@ -16,8 +16,9 @@ void zb_unit_improve(struct zb_unit *unit, const struct zb_known *known, struct 
   unit->status = zb_timer_cost(&worker->timer, known->objective, known->best, &cost_ns, &best, NULL);
   if (unit->status == ZB_OK) {
     const struct zb_improver *improver = unit->improver;
-    unit->status =
-        improver->improve(improver->context, best, cost_ns, unit->work / states_an_op, &found, NULL);
+    const struct zb_chunked *chunked = known->chain->chunked;
+    const int64_t work = unit->work / (chunked && chunked->fluid ? fluid_states_an_op : states_an_op);
+    unit->status = improver->improve(improver->context, best, cost_ns, work, &found, NULL);
   }
   if (unit->status == ZB_OK && found) {
     zb_orders_from_schedule(known->chain, found, &worker->trial);

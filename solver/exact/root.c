@@ -31,6 +31,10 @@ static enum zb_sweep try_target(struct known *known, int64_t target) {
   return swept;
 }
 
+// Below a known fixpoint the first sweep of a large table mostly refutes what can be refuted, while a target
+// that holds takes one of every device: there steps are small, so that few targets hold.
+enum { BOLD = 2, SHY = 32 };
+
 enum zb_sweep zb_root_bound(struct zb_state *state, struct zb_state *spare, struct zb_state *ceiling,
                             int64_t hint, int64_t high, int64_t *bound) {
   struct known known = {state, spare, false};
@@ -38,17 +42,21 @@ enum zb_sweep zb_root_bound(struct zb_state *state, struct zb_state *spare, stru
   *bound = 0;
   // A good heuristic is often optimal: then one refutation is all it takes. But large tables are the smaller
   // the lower the target is, and above a wide gap none may ever be swept: there targets come from below.
-  const bool wide = state->chain->chunked && state->chain->chunked->fluid && high - hint > high / 64;
+  const bool fluid = state->chain->chunked && state->chain->chunked->fluid;
+  const bool wide = fluid && high - hint > high / 64;
   int64_t kept = high, target = reached && !wide ? high - 1 : hint, step = zb_max(1, hint / 1024);
   while (*bound < kept) {
+    const int part = fluid && known.any ? SHY : BOLD;
     const enum zb_sweep swept = try_target(&known, target);
     if (swept == ZB_SWEEP_KEPT) {
       if (reached && target == high - 1) zb_state_derive(ceiling, known.fixpoint, target);
       kept = target;
-      target = kept == hint ? hint - 1 : hint > *bound && hint < kept ? hint : *bound + (kept - *bound) / 2;
+      target = kept == hint                   ? hint - 1
+               : hint > *bound && hint < kept ? hint
+                                              : *bound + (kept - *bound) / part;
     } else if (swept == ZB_SWEEP_REFUTED) {
       *bound = target + 1;
-      target = wide && !known.any ? kept - 1 : *bound + (kept - *bound) / 2;
+      target = wide && !known.any ? kept - 1 : *bound + (kept - *bound) / part;
       if (step < kept - *bound) {
         target = zb_min(target, *bound + step);
         step *= 2;
