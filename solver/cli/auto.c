@@ -110,12 +110,20 @@ static enum zb_status exchange(const struct zb_problem *problem, int share, int6
 // What looks for better schedules beside the window engine, lent to it for its search.
 struct improvers {
   struct zb_tuner *tuner;   // on a chain
-  struct zb_turner *turner; // on a V
+  struct zb_turner *turner; // on a V with many ops
   struct zb_exchanger *exchanger;
 };
 
 // Of a round's work in the search, in sixteenths.
 enum { TUNER_SHARE = 16, EXCHANGER_SHARE = 48, TURNER_SHARE = 32 };
+
+// Below that many ops exchanges find more in the same time than turns do, and go on best when nobody else
+// gives them another schedule to start from.
+enum { LEAST_TURNED_OPS = 4000 };
+
+static int64_t ops_of(const struct zb_profile *profile) {
+  return (int64_t)3 * profile->stages * profile->microbatches;
+}
 
 static void close_improvers(struct improvers *improvers) {
   zb_tuner_free(improvers->tuner);
@@ -131,7 +139,7 @@ static enum zb_status open_improvers(struct zb_problem *problem, struct improver
   if (status != ZB_OK) return status;
   problem->improver[problem->improvers++] =
       (struct zb_improver){zb_exchanger_improve, improvers->exchanger, EXCHANGER_SHARE};
-  if (zb_engine_accepts(ZB_NEED_V, problem->profile)) {
+  if (ops_of(problem->profile) >= LEAST_TURNED_OPS && zb_engine_accepts(ZB_NEED_V, problem->profile)) {
     status = zb_turner_create(problem, &improvers->turner, error);
     if (status == ZB_OK)
       problem->improver[problem->improvers++] =
@@ -150,18 +158,15 @@ static enum zb_status open_improvers(struct zb_problem *problem, struct improver
 enum { FIRST_EXCHANGE_SHARE = 2, FIRST_EXCHANGE_OPS = 10000 };
 
 static int64_t first_exchange_work(const struct zb_profile *profile) {
-  const int64_t ops = (int64_t)3 * profile->stages * profile->microbatches;
-  return zb_min(FIRST_EXCHANGE_OPS * ops, most_exchange_work / FIRST_EXCHANGE_SHARE);
+  return zb_min(FIRST_EXCHANGE_OPS * ops_of(profile), most_exchange_work / FIRST_EXCHANGE_SHARE);
 }
 
-// The same for turns: a share of the time, and as many walks as twice the ops of one, since what is small is
-// left to the search. At most so many.
-enum { FIRST_TURNS_SHARE = 3, MOST_FIRST_WALKS = 30000 };
+// The same for turns: a share of the time, and so many walks at most.
+enum { FIRST_TURNS_SHARE = 3, FIRST_WALKS = 30000 };
 
 // `helped` is the problem that the turner looks at; it is as before afterwards.
 static enum zb_status turn(struct zb_problem *helped, struct zb_turner *turner, struct best *best,
                            struct zb_error *error) {
-  const struct zb_profile *profile = helped->profile;
   const struct zb_deadline deadline = helped->deadline;
   const int64_t now_ns = zb_clock_ns();
   struct zb_schedule *found = NULL;
@@ -169,8 +174,7 @@ static enum zb_status turn(struct zb_problem *helped, struct zb_turner *turner, 
   if (!turner || !has_schedule(best) || done(best) || zb_deadline_passed(&deadline)) return ZB_OK;
   if (deadline.end_ns != INT64_MAX)
     helped->deadline.end_ns = now_ns + (deadline.end_ns - now_ns) / FIRST_TURNS_SHARE;
-  const int64_t ops = (int64_t)3 * profile->stages * profile->microbatches;
-  const int64_t work = zb_min(2 * ops, MOST_FIRST_WALKS) * ops;
+  const int64_t work = FIRST_WALKS * ops_of(helped->profile);
   enum zb_status status =
       zb_turner_improve(turner, best->result.schedule, best->result.cost_ns, work, &found, error);
   helped->deadline = deadline;
