@@ -33,7 +33,8 @@ enum { NAME = CLI_RUN_WORD, PATH = CLI_RUN_PATH };
   X(PUBLIC, "public", "profiles of public code and papers, at the printed limit and half of it", 30)         \
   X(SCALE, "scale", "32 and 64 devices, up to 1024 microbatches, at 1x and 2x", 120)                         \
   X(TABLE8, "table8", "Table 8 of arXiv 2401.10241: two chunks a device on a V, as printed", 120)            \
-  X(V, "v", "f/b/w 3/4/2 a chunk on a V, limits in chunk activations", 60)
+  X(V, "v", "f/b/w 3/4/2 a chunk on a V, limits in chunk activations", 60)                                   \
+  X(V_REAL, "v-28.3b", "28.3B's chunk times on a V of 8 devices, limits in chunk activations", 60)
 
 enum set {
 #define X(NAME, name, about, limit_s) NAME,
@@ -311,29 +312,36 @@ static enum zb_status write_profile(struct bench *bench, struct zb_profile *prof
   return status;
 }
 
-static enum zb_status list_v(struct bench *bench) {
+// V profiles with stages alike, comm included, under limits in chunk activations; 0 ends a list.
+struct v_row {
+  const char *name;
+  int devices, microbatches;
+  int64_t f_ns, b_ns, w_ns, comm_ns;
+  int limits[7];
+};
+
+static enum zb_status list_v(struct bench *bench, const struct v_row *rows, size_t count) {
   enum { CHUNK = 1000000 };
-  static const struct {
-    int devices, microbatches, limits[7];
-  } rows[] = {{4, 8, {4, 5, 6, 7, 8, 0}}, {8, 16, {8, 9, 10, 12, 14, 16, 0}}};
   enum zb_status status = ZB_OK;
-  for (size_t k = 0; k < sizeof rows / sizeof *rows && status == ZB_OK; k++) {
+  for (size_t k = 0; k < count && status == ZB_OK; k++) {
+    const struct v_row *row = &rows[k];
     struct zb_profile *v = NULL;
     char name[NAME];
-    print_to(name, NAME, "v-342-p%d-m%d", rows[k].devices, rows[k].microbatches);
-    status = zb_profile_create(rows[k].devices, 2, rows[k].microbatches, ZB_V, &v, &bench->error);
+    print_to(name, NAME, "%s-p%d-m%d", row->name, row->devices, row->microbatches);
+    status = zb_profile_create(row->devices, 2, row->microbatches, ZB_V, &v, &bench->error);
     if (status != ZB_OK) break;
     for (int s = 0; s < v->stages; s++) {
-      v->f_ns[s] = 3000;
-      v->b_ns[s] = 4000;
-      v->w_ns[s] = 2000;
+      v->f_ns[s] = row->f_ns;
+      v->b_ns[s] = row->b_ns;
+      v->w_ns[s] = row->w_ns;
+      if (s + 1 < v->stages) v->comm_forward_ns[s] = v->comm_backward_ns[s] = row->comm_ns;
       v->f_bytes[s] = CHUNK;
       v->w_bytes[s] = -CHUNK;
     }
     v->has_memory = true;
     status = write_profile(bench, v, name);
     zb_profile_free(v);
-    for (const int *limit = rows[k].limits; *limit > 0 && status == ZB_OK; limit++) {
+    for (const int *limit = row->limits; *limit > 0 && status == ZB_OK; limit++) {
       struct instance instance;
       struct zb_profile *profile = NULL;
       status = open_profile(bench, bench->folder, name, &instance, &profile);
@@ -344,6 +352,18 @@ static enum zb_status list_v(struct bench *bench) {
     }
   }
   return status;
+}
+
+static enum zb_status list_v_units(struct bench *bench) {
+  static const struct v_row rows[] = {{"v-342", 4, 8, 3000, 4000, 2000, 0, {4, 5, 6, 7, 8, 0}},
+                                      {"v-342", 8, 16, 3000, 4000, 2000, 0, {8, 9, 10, 12, 14, 16, 0}}};
+  return list_v(bench, rows, sizeof rows / sizeof *rows);
+}
+
+static enum zb_status list_v_real(struct bench *bench) {
+  static const struct v_row row = {"v-28.3b", 8,       24,     9458000,
+                                   9748000,   7288000, 879000, {8, 9, 10, 12, 14, 16, 0}};
+  return list_v(bench, &row, 1);
 }
 
 // The largest published profile's stages on more devices.
@@ -408,7 +428,9 @@ static enum zb_status list_instances(struct bench *bench) {
   case TABLE8:
     return list_table8(bench);
   case V:
-    return list_v(bench);
+    return list_v_units(bench);
+  case V_REAL:
+    return list_v_real(bench);
   default:
     return ZB_OK;
   }
