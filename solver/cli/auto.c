@@ -10,6 +10,7 @@
 #include "ilp/glpk_solve.h"
 #include "ilp/refine.h"
 #include "solver/cli/engines.h"
+#include "solver/exact/window_engine.h"
 #include "solver/model/bound.h"
 #include "solver/model/number.h"
 
@@ -186,12 +187,25 @@ static enum zb_status turn(struct zb_problem *helped, struct zb_turner *turner, 
   return ZB_OK;
 }
 
+// What looks for better schedules at length need not begin where the best one is optimal.
+static enum zb_status refute(const struct zb_problem *problem, struct best *best, struct zb_error *error) {
+  struct zb_result next;
+  if (!has_schedule(best) || done(best) || zb_deadline_passed(&problem->deadline)) return ZB_OK;
+  enum zb_status status =
+      zb_window_refute(problem, best->result.schedule, best->result.cost_ns, &next, error);
+  if (status != ZB_OK) return status;
+  keep(best, &next);
+  if (done(best)) tell(problem, "bound", best);
+  return ZB_OK;
+}
+
 static enum zb_status search(const struct zb_problem *problem, const struct zb_schedule *incumbent,
                              struct best *best, struct zb_error *error) {
   struct zb_problem helped = *problem;
   struct improvers improvers;
   const bool chain = problem->profile->placement == ZB_CHAIN;
   enum zb_status status = open_improvers(&helped, &improvers, error);
+  if (status == ZB_OK && improvers.turner) status = refute(problem, best, error);
   if (status == ZB_OK) status = turn(&helped, improvers.turner, best, error);
   if (status == ZB_OK && !chain)
     status = exchange(problem, FIRST_EXCHANGE_SHARE, first_exchange_work(problem->profile), best, error);

@@ -4,6 +4,9 @@
 #include "solver/exact/search.h"
 #include "solver/model/bound.h"
 
+// Most states of a table that zb_window_refute lays out: 8 bytes each.
+static const size_t refuting_states = (size_t)1 << 25;
+
 // Sweeps a device may take to refute a period between two ticks: windows can close in by 1 ns a round.
 static const int64_t sharpen_sweeps = 400;
 
@@ -121,6 +124,38 @@ static enum zb_status choose_relaxation(const struct zb_problem *problem, struct
   }
   zb_state_close(&state);
   zb_lattice_free(&lattice);
+  return status;
+}
+
+enum zb_status zb_window_refute(const struct zb_problem *problem, const struct zb_schedule *schedule,
+                                int64_t cost_ns, struct zb_result *result, struct zb_error *error) {
+  struct zb_chain *chain = NULL;
+  const struct zb_halt halt = {.deadline = &problem->deadline};
+  struct zb_lattice lattice = {.most_states = refuting_states, .halt = &halt};
+  struct zb_state state = {0};
+  struct zb_result found = {.status = ZB_UNKNOWN, .cost_ns = INT64_MAX};
+  if (problem->objective == ZB_PERIOD) {
+    *result = found;
+    return ZB_OK;
+  }
+  enum zb_status status = zb_chain_create(problem->profile, 0, &chain, error);
+  if (status == ZB_UNKNOWN) {
+    *result = found;
+    return ZB_OK;
+  }
+  if (status == ZB_OK && chain->chunked) status = choose_relaxation(problem, chain, schedule, error);
+  if (status == ZB_OK) status = zb_state_open(chain, problem->objective, &lattice, &state, error);
+  if (status == ZB_OK) {
+    zb_state_reset(&state, cost_ns / chain->tick_ns - 1);
+    if (zb_state_propagate(&state) == ZB_SWEEP_REFUTED) {
+      found.bound_ns = cost_ns;
+      found.relaxation = chain->chunked && chain->chunked->fluid ? zb_word_fluid : NULL;
+    }
+    *result = found;
+  }
+  zb_state_close(&state);
+  zb_lattice_free(&lattice);
+  zb_chain_free(chain);
   return status;
 }
 
