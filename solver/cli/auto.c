@@ -139,18 +139,18 @@ static enum zb_status open_improvers(struct zb_problem *problem, struct improver
   enum zb_status status = zb_exchanger_create(problem, &improvers->exchanger, error);
   if (status != ZB_OK) return status;
   problem->improver[problem->improvers++] =
-      (struct zb_improver){zb_exchanger_improve, improvers->exchanger, EXCHANGER_SHARE};
+      (struct zb_improver){zb_exchanger_improve, improvers->exchanger, EXCHANGER_SHARE, false};
   if (ops_of(problem->profile) >= LEAST_TURNED_OPS && zb_engine_accepts(ZB_NEED_V, problem->profile)) {
     status = zb_turner_create(problem, &improvers->turner, error);
     if (status == ZB_OK)
       problem->improver[problem->improvers++] =
-          (struct zb_improver){zb_turner_improve, improvers->turner, TURNER_SHARE};
+          (struct zb_improver){zb_turner_improve, improvers->turner, TURNER_SHARE, false};
   }
   if (status != ZB_OK || problem->profile->placement != ZB_CHAIN) return status;
   status = zb_tuner_create(problem, &improvers->tuner, error);
   if (status == ZB_OK)
     problem->improver[problem->improvers++] =
-        (struct zb_improver){zb_tuner_improve, improvers->tuner, TUNER_SHARE};
+        (struct zb_improver){zb_tuner_improve, improvers->tuner, TUNER_SHARE, true};
   return status;
 }
 

@@ -1,8 +1,10 @@
 // search.c - root bound, dives, and then rounds of work units.
 //
-// A round is a fixed list of units that all start from the same bound and schedule; threads take units
-// in order, and results are merged in the order of the list. A unit that closes the gap halts those
-// after it, never those before it. So the outcome does not depend on the number of threads.
+// A round is a fixed list of units that start from the same bound and schedule, except that those which look
+// for schedules are one thread's, and each goes on from what the one before it found: what is better in one
+// place adds to what is better in another. Threads take the others in order, and results are merged in the
+// order of the list. A unit that closes the gap halts those after it, never those before it. So the outcome
+// does not depend on the number of threads.
 //
 // Invariant: known.bound <= known.cost, and every target below known.bound is refuted by propagation or
 // by the proof.
@@ -41,12 +43,16 @@ static const struct {
 } portfolio[] = {
     {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, false, 4, false, 50},
     {ZB_UNIT_CLIMB, ZB_PICK_EARLIEST, false, 4, false, 50},
-    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 8, false, 0},
     {ZB_UNIT_RAISE, ZB_PICK_SMALLEST, false, 48, true, 300},
     {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, true, 4, false, 50},
     {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 8, false, 0},
+    {ZB_UNIT_NEIGHBOUR, ZB_PICK_SMALLEST, false, 8, false, 0},
 };
-enum { OWN_UNITS = sizeof portfolio / sizeof *portfolio, MOST_UNITS = OWN_UNITS + ZB_MOST_IMPROVERS };
+enum {
+  OWN_UNITS = sizeof portfolio / sizeof *portfolio,
+  MOST_UNITS = OWN_UNITS + ZB_MOST_IMPROVERS,
+  FIRST_LINKED = OWN_UNITS - 2 // it and those behind it go on from each other, but for improvers that do not
+};
 
 // Rounds before improvers take part: most of what closes does so there. And rounds before trees probe, which
 // takes long on large profiles: their first targets lie better once the cost has come down.
@@ -172,16 +178,33 @@ struct crew {
   atomic_int *next, *closed_by;
 };
 
+static void note_closed(atomic_int *closed_by, int number) {
+  int earliest = atomic_load(closed_by);
+  while (number < earliest && !atomic_compare_exchange_weak(closed_by, &earliest, number)) {
+  }
+}
+
+static bool is_linked(const struct search *search, int unit) {
+  return unit >= FIRST_LINKED && !(unit >= OWN_UNITS && search->unit[unit].improver->alone);
+}
+
 static void *work(void *context) {
   struct crew *crew = context;
+  struct search *search = crew->search;
   for (;;) {
-    const int number = atomic_fetch_add(crew->next, 1);
-    if (number >= crew->search->units) return NULL;
-    struct zb_unit *unit = &crew->search->unit[number];
-    zb_unit_run(unit, &crew->search->known, crew->worker);
-    if (unit->bound < unit->cost) continue;
-    int earliest = atomic_load(crew->closed_by);
-    while (number < earliest && !atomic_compare_exchange_weak(crew->closed_by, &earliest, number)) {
+    const int first = atomic_fetch_add(crew->next, 1);
+    if (first >= search->units) return NULL;
+    const bool linked = is_linked(search, first);
+    if (linked && first != FIRST_LINKED) continue;
+    struct zb_known known = search->known;
+    for (int number = first; number < (linked ? search->units : first + 1); number++) {
+      struct zb_unit *unit = &search->unit[number];
+      if (is_linked(search, number) != linked) continue;
+      zb_unit_run(unit, &known, crew->worker);
+      if (unit->bound >= unit->cost) note_closed(crew->closed_by, number);
+      if (unit->cost >= known.cost) continue;
+      known.cost = unit->cost;
+      known.best = &unit->orders;
     }
   }
 }

@@ -5,6 +5,7 @@
 #ifndef ZB_ENGINE_H
 #define ZB_ENGINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "solver/model/deadline.h"
@@ -28,7 +29,8 @@ struct zb_improver {
   enum zb_status (*improve)(void *context, const struct zb_schedule *best, int64_t cost_ns, int64_t work,
                             struct zb_schedule **found, struct zb_error *error);
   void *context;
-  int share; // of a round's work, in sixteenths
+  int share;  // of a round's work, in sixteenths
+  bool alone; // `best` is nothing to it but a cost to beat
 };
 
 enum { ZB_MOST_IMPROVERS = 4 };

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heuristic/critical.h"
 #include "heuristic/families.h"
 #include "heuristic/tuned.h"
 #include "solver/exact/tree.h"
@@ -101,8 +102,9 @@ static void test_pauses_change_nothing(void **state) {
 }
 
 struct helper {
-  const struct zb_schedule *answer;
+  const struct zb_schedule *answer; // NULL: none
   int calls, fail_at;
+  int64_t shown_ns; // cost of the schedule that the last call was shown
 };
 
 static enum zb_status help(void *context, const struct zb_schedule *best, int64_t cost_ns, int64_t work,
@@ -111,11 +113,13 @@ static enum zb_status help(void *context, const struct zb_schedule *best, int64_
   assert_non_null(best);
   assert_true(cost_ns > 0 && work > 0);
   *found = NULL;
+  helper->shown_ns = cost_ns;
   if (++helper->calls == helper->fail_at) return zb_fail_memory(error);
-  return zb_schedule_copy(helper->answer, found, error);
+  return helper->answer ? zb_schedule_copy(helper->answer, found, error) : ZB_OK;
 }
 
-// An open instance whose search takes what an improver finds, from the second round on.
+// An open instance whose search takes what an improver finds, from the second round on; the one behind it
+// goes on from that in the same round, unless it is alone.
 static void test_improvers_take_part(void **state) {
   (void)state;
   struct generated_profile generated;
@@ -137,15 +141,24 @@ static void test_improvers_take_part(void **state) {
   assert_int_equal(zb_timeline_compute(profile, tuned, &timeline, NULL), ZB_OK);
   const int64_t tuned_ns = zb_timeline_cost(&timeline, ZB_SPAN);
 
-  struct helper helper = {.answer = tuned};
-  problem.improver[problem.improvers++] = (struct zb_improver){help, &helper, 16};
+  struct helper helper = {.answer = tuned}, linked = {0}, alone = {0};
+  problem.improver[problem.improvers++] = (struct zb_improver){help, &helper, 16, false};
+  problem.improver[problem.improvers++] = (struct zb_improver){help, &linked, 16, false};
+  problem.improver[problem.improvers++] = (struct zb_improver){help, &alone, 16, true};
+  int64_t first_round_ns = 0;
   for (int rounds = 1; rounds <= 3; rounds++) {
     helper.calls = 0;
     problem.rounds = rounds;
     struct zb_result result;
     assert_int_equal(zb_engine_window.solve(&problem, greedy.schedule, &result, NULL), ZB_OK);
     assert_int_equal(helper.calls, rounds - 1);
+    if (rounds == 1) first_round_ns = result.cost_ns;
     if (rounds > 1) assert_true(result.cost_ns <= tuned_ns);
+    if (rounds == 2) {
+      assert_true(tuned_ns < first_round_ns);
+      assert_true(linked.shown_ns <= tuned_ns);
+      expect_equal(alone.shown_ns, first_round_ns, "what an improver of its own is shown");
+    }
     zb_result_free(&result);
   }
 
@@ -159,7 +172,7 @@ static void test_improvers_take_part(void **state) {
   zb_profile_free(profile);
 }
 
-// Tuning beside the search: the same for any number of threads.
+// Tuning and exchanges beside the search: the same for any number of threads.
 static void test_same_for_any_threads(void **state) {
   (void)state;
   for (uint64_t i = 0; i < 3; i++) {
@@ -174,9 +187,14 @@ static void test_same_for_any_threads(void **state) {
                                    .deadline = zb_deadline_in(zb_clock_ns(), 0)};
       struct zb_tuner *tuner = NULL;
       assert_int_equal(zb_tuner_create(&problem, &tuner, NULL), ZB_OK);
-      problem.improver[problem.improvers++] = (struct zb_improver){zb_tuner_improve, tuner, 16};
+      problem.improver[problem.improvers++] = (struct zb_improver){zb_tuner_improve, tuner, 16, true};
+      struct zb_exchanger *exchanger = NULL;
+      assert_int_equal(zb_exchanger_create(&problem, &exchanger, NULL), ZB_OK);
+      problem.improver[problem.improvers++] =
+          (struct zb_improver){zb_exchanger_improve, exchanger, 48, false};
       assert_int_equal(zb_engine_window.solve(&problem, NULL, &result[k], NULL), ZB_OK);
       zb_tuner_free(tuner);
+      zb_exchanger_free(exchanger);
       expect_equal(result[k].cost_ns, result[0].cost_ns, "cost");
       expect_equal(result[k].bound_ns, result[0].bound_ns, "bound");
       assert_string_equal(result[k].proof ? result[k].proof : "", result[0].proof ? result[0].proof : "");
