@@ -297,7 +297,8 @@ static enum zb_status run_rounds(struct search *search, struct zb_error *error) 
 static enum zb_status open_search(struct search *search, struct zb_error *error) {
   const size_t p = (size_t)search->known.chain->devices;
   const int threads = search->problem->threads;
-  const int wanted = threads < 1 ? 1 : threads > MOST_UNITS ? MOST_UNITS : threads;
+  const int useful = FIRST_LINKED + 1 + search->problem->improvers;
+  const int wanted = threads < 1 ? 1 : threads > useful ? useful : threads;
   enum zb_status status = ZB_OK;
   search->worker = calloc((size_t)wanted, sizeof *search->worker);
   if (!search->worker) return zb_fail_memory(error);

@@ -1,7 +1,8 @@
 // unit.h - the pieces of work that a search hands to its threads.
 //
-// A unit starts from what is known when its round begins and reports what it found; it reads nothing
-// that other units of the round write. So a round has one outcome, whatever the number of threads.
+// A unit starts from what is known when its round begins, or, where search.c links it to the units before it,
+// from the best schedule that they found; it reads nothing else that units of the round write. So a round has
+// one outcome, whatever the number of threads.
 #ifndef ZB_UNIT_H
 #define ZB_UNIT_H
 
