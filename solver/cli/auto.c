@@ -156,7 +156,7 @@ static enum zb_status open_improvers(struct zb_problem *problem, struct improver
 
 // Of the time, the share for exchanges before a placement is searched whose root bound may take long; what is
 // small is over after as many ops timed for each of its own, for its search may close the gap at once.
-enum { FIRST_EXCHANGE_SHARE = 2, FIRST_EXCHANGE_OPS = 10000 };
+enum { FIRST_EXCHANGE_SHARE = 2, EXCHANGE_SHARE_AFTER_TURNS = 4, FIRST_EXCHANGE_OPS = 10000 };
 
 static int64_t first_exchange_work(const struct zb_profile *profile) {
   return zb_min(FIRST_EXCHANGE_OPS * ops_of(profile), most_exchange_work / FIRST_EXCHANGE_SHARE);
@@ -205,10 +205,11 @@ static enum zb_status search(const struct zb_problem *problem, const struct zb_s
   struct improvers improvers;
   const bool chain = problem->profile->placement == ZB_CHAIN;
   enum zb_status status = open_improvers(&helped, &improvers, error);
+  const int share = improvers.turner ? EXCHANGE_SHARE_AFTER_TURNS : FIRST_EXCHANGE_SHARE;
   if (status == ZB_OK && improvers.turner) status = refute(problem, best, error);
   if (status == ZB_OK) status = turn(&helped, improvers.turner, best, error);
   if (status == ZB_OK && !chain)
-    status = exchange(problem, FIRST_EXCHANGE_SHARE, first_exchange_work(problem->profile), best, error);
+    status = exchange(problem, share, first_exchange_work(problem->profile), best, error);
   if (status == ZB_OK) status = run_part(&helped, ZB_PART_SEARCH, incumbent, best, error);
   // A search that memory ended leaves time.
   if (status == ZB_OK && !chain) status = exchange(problem, 1, most_exchange_work, best, error);

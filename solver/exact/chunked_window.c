@@ -266,9 +266,10 @@ static void adopt_sweep(struct zb_state *state, int d) {
 static const int64_t enough_states = 8000000;
 
 static bool has_enough(const struct zb_state *state, int64_t sweeps_before, int64_t work_before) {
+  const int64_t enough = state->enough_states > 0 ? state->enough_states : enough_states;
   return !state->to_fixpoint && state->chain->chunked->fluid &&
          state->sweeps - sweeps_before >= state->chain->devices &&
-         state->lattice->work - work_before >= enough_states;
+         state->lattice->work - work_before >= enough;
 }
 
 enum zb_sweep zb_chunked_propagate(struct zb_state *state) {

@@ -38,7 +38,8 @@ struct zb_state {
   bool out_of_memory;
   struct zb_lattice *lattice;  // borrowed scratch of this thread; NULL in a state that is only kept
   int64_t sweeps, most_sweeps; // done; stop at most_sweeps (0: no limit)
-  bool to_fixpoint;            // however long it takes: a proof is redone from nothing
+  int64_t enough_states; // swept, after which a propagation of large tables may end; 0: chunked_window.c's
+  bool to_fixpoint;      // however long it takes: a proof is redone from nothing
 };
 
 // Owned by the caller: zb_state_close. States of one thread may share a lattice.
