@@ -156,14 +156,14 @@ static enum zb_status open_improvers(struct zb_problem *problem, struct improver
 
 // Of the time, the share for exchanges before a placement is searched whose root bound may take long; what is
 // small is over after as many ops timed for each of its own, for its search may close the gap at once.
-enum { FIRST_EXCHANGE_SHARE = 2, EXCHANGE_SHARE_AFTER_TURNS = 4, FIRST_EXCHANGE_OPS = 10000 };
+enum { FIRST_EXCHANGE_SHARE = 2, EXCHANGE_SHARE_AFTER_TURNS = 6, FIRST_EXCHANGE_OPS = 10000 };
 
 static int64_t first_exchange_work(const struct zb_profile *profile) {
   return zb_min(FIRST_EXCHANGE_OPS * ops_of(profile), most_exchange_work / FIRST_EXCHANGE_SHARE);
 }
 
 // The same for turns: a share of the time, and so many walks at most.
-enum { FIRST_TURNS_SHARE = 3, FIRST_WALKS = 30000 };
+enum { FIRST_TURNS_SHARE = 6, FIRST_WALKS = 30000 };
 
 // `helped` is the problem that the turner looks at; it is as before afterwards.
 static enum zb_status turn(struct zb_problem *helped, struct zb_turner *turner, struct best *best,

@@ -17,7 +17,7 @@ struct known {
 
 // What a target may sweep: more than within a search, since all of it starts from the root's bound. On 24
 // devices with 72 microbatches (Table 8) it so rises by 0.17%, to within 0.1% of the best schedule known.
-static const int64_t enough_states = 64000000;
+static const int64_t enough_states = 32000000;
 
 static enum zb_sweep try_target(struct known *known, int64_t target) {
   if (known->any) {
