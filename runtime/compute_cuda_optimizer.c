@@ -119,7 +119,8 @@ static size_t parameters_of(const struct zb_cuda *cuda, const struct zb_cuda_sta
   return count;
 }
 
-// The caller reads or frees its numbers next.
+// The caller reads or frees its numbers next. They lie in ordinary memory, with which a copy may be over when
+// its call returns, or not: where a GPU reaches that memory by itself, nothing is staged.
 static enum zb_status settle(const struct zb_cuda *cuda, struct zb_error *error) {
   ZB_CUDA_TRY(cudaStreamSynchronize(cuda->stream), error);
   return ZB_OK;

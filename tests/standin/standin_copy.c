@@ -1,7 +1,9 @@
 // standin_copy.c - copies and fills.
 //
-// A copy reads and writes when its turn comes. Only from ordinary memory of the host is the content taken at
-// the call, and into it the call waits for the copy: both as CUDA's runtime documents for pageable memory.
+// A copy reads and writes when its turn comes. With ordinary memory of the host it may be over before that:
+// CUDA's runtime stages it, so that from there the content is taken at the call and into there the call waits
+// for the copy, but promises neither ("might be synchronous": API synchronization behavior). So a coin is
+// tossed, unless calls are to fail, because then nobody can wait for what is under way.
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +83,9 @@ static cudaError_t copy_later(const char *call, void *to, const void *from, size
     zb_standin_report("%s: ordinary memory of the host in a captured stream", call);
     return zb_standin_leave(cudaErrorStreamCaptureUnsupported);
   }
+  bool staged = zb_standin_setup.fail_call || zb_standin_below(2);
+  from_ordinary &= staged;
+  to_ordinary &= staged;
   struct copy *kept = zb_standin_new(sizeof *kept + (from_ordinary ? bytes : 0));
   *kept = copy;
   if (from_ordinary) kept->from = memcpy(kept->content, from, bytes);

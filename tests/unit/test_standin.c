@@ -61,10 +61,11 @@ static void test_a_stream_is_a_queue(void **state) {
   }
 }
 
-// Pinned memory is read when the copy happens, ordinary memory when it is asked for.
+// Pinned memory is read when the copy happens, ordinary memory then or when it is asked for; into ordinary
+// memory the call may or may not wait.
 static void test_copies_land_late(void **state) {
   (void)state;
-  int later = 0, early = 0;
+  int later = 0, early = 0, staged = 0, waited = 0;
   for (seed = 0; seed < seeds(); seed++) {
     begin((struct zb_standin){0});
     cudaStream_t stream = new_stream();
@@ -77,11 +78,12 @@ static void test_copies_land_late(void **state) {
     pinned[0] = ordinary = 2;
     good(cudaMemcpyAsync(pinned + 1, device + 1, sizeof(int), cudaMemcpyDeviceToHost, stream));
     early += pinned[1] == 7;
-    int read;
+    int read = 7;
     good(cudaMemcpyAsync(&read, device + 1, sizeof(int), cudaMemcpyDeviceToHost, stream));
-    expect(read == 1, "seed %d: ordinary memory was read late, or not waited for: %d", seed, read);
+    waited += read != 7;
     good(cudaStreamSynchronize(stream));
-    expect(pinned[1] == 1, "seed %d: %d", seed, pinned[1]);
+    staged += read == 1;
+    expect((read == 1 || read == 2) && pinned[1] == read, "seed %d: %d, %d", seed, read, pinned[1]);
     later += value_of(device) == 2;
     good(cudaFree(device));
     good(cudaFreeHost(pinned));
@@ -91,6 +93,9 @@ static void test_copies_land_late(void **state) {
   expect(later > seeds() / 4 && later < seeds(), "%d of %d copies read what was written behind the call",
          later, seeds());
   expect(early > seeds() / 4 && early < seeds(), "%d of %d copies were late", early, seeds());
+  expect(staged > seeds() / 2 && staged < seeds(), "%d of %d copies took ordinary memory at the call", staged,
+         seeds());
+  expect(waited > seeds() / 2 && waited < seeds(), "%d of %d copies into it were over", waited, seeds());
 }
 
 static void test_events(void **state) {
