@@ -25,6 +25,7 @@ struct meter {
   int repeats;
   int64_t *f_ns, *b_ns, *w_ns, *bw_ns; // [stages], the device's own are filled
   int64_t static_bytes;
+  struct zb_interval when[5];  // of time_once; filled by a finish, after a failure by close_meter's
   pthread_barrier_t *together; // NULL: alone
   pthread_t thread;
   enum zb_status status;
@@ -42,7 +43,7 @@ static int64_t median(int64_t *ns, int count) {
 }
 
 // F, B, W and F, BW of one stage, once.
-static enum zb_status time_once(struct meter *meter, int stage, int64_t round, struct zb_interval when[5]) {
+static enum zb_status time_once(struct meter *meter, int stage, int64_t round) {
   static const struct {
     enum zb_kind kind;
     int microbatch;
@@ -57,7 +58,7 @@ static enum zb_status time_once(struct meter *meter, int stage, int64_t round, s
     void *in = forward ? (first ? NULL : buffer[0]) : last ? NULL : buffer[2];
     void *out = forward ? (last ? NULL : buffer[1]) : first ? NULL : buffer[3];
     if (op.kind == ZB_W) in = out = NULL;
-    status = compute->op(state, op, in, out, &when[k], &meter->error);
+    status = compute->op(state, op, in, out, &meter->when[k], &meter->error);
   }
   if (status == ZB_OK) status = zb_compute_finish(compute, state, zb_clock_ns() + patience_ns, &meter->error);
   return status;
@@ -69,11 +70,10 @@ static enum zb_status time_stage(struct meter *meter, int stage) {
   if (!took) return zb_fail_memory(&meter->error);
   enum zb_status status = ZB_OK;
   for (int k = -WARM_UP; status == ZB_OK && k < repeats; k++) {
-    struct zb_interval when[5];
-    status = time_once(meter, stage, k + WARM_UP, when);
+    status = time_once(meter, stage, k + WARM_UP);
     static const int counted[4] = {0, 1, 2, 4};
     for (int kind = 0; status == ZB_OK && k >= 0 && kind < 4; kind++)
-      took[kind * repeats + k] = when[counted[kind]].end_ns - when[counted[kind]].start_ns;
+      took[kind * repeats + k] = meter->when[counted[kind]].end_ns - meter->when[counted[kind]].start_ns;
   }
   if (status == ZB_OK) {
     meter->f_ns[stage] = median(took, repeats);
@@ -220,10 +220,10 @@ static enum zb_status time_transfer(const struct zb_transport *transport, const 
   } else {
     run_peer(&peer[0]);
     pthread_join(other, NULL);
-    for (int d = 0; status == ZB_OK && d < 2; d++) {
-      status = peer[d].status;
-      if (status != ZB_OK && error) *error = peer[d].error;
-    }
+    // Whose reason is its own.
+    const struct peer *failed = &peer[peer[0].status == ZB_OK || strstr(peer[0].error.text, ZB_GAVE_UP)];
+    status = failed->status;
+    if (status != ZB_OK && error) *error = failed->error;
   }
   transport->leave(shared, ZB_OK);
   if (status == ZB_OK) *one_way_ns = median(took_ns, TRANSFERS) / 2;
