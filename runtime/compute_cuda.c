@@ -321,8 +321,8 @@ static int at_once(void) {
 
 static int64_t ops_done(void *state) {
   struct zb_cuda *cuda = state;
-  // A graph's events tell nothing before all of it is over.
-  if (cuda->graph_mode == ZB_CUDA_REPEATS && cuda->ended < cuda->issued) return -1;
+  // A graph's events tell nothing before all of it is over, nor before it is launched.
+  if (cuda->graph_mode != ZB_CUDA_PLAIN && cuda->ended < cuda->issued) return -1;
   while (cuda->ended < cuda->issued && cudaEventQuery(cuda->mark[cuda->ended].end) == cudaSuccess)
     cuda->ended++;
   cudaGetLastError(); // that one is not ready is no error

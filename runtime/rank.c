@@ -95,6 +95,7 @@ static enum zb_status do_op(struct zb_rank *rank, int32_t position, struct zb_er
                                       : slot_of(rank, i->stage, ZB_SLOT_GRADIENT_OUT, i->writes);
   }
   enum zb_status status = wait_slot(rank, in, error);
+  if (status == ZB_OK) status = zb_rank_keep_near(rank, error);
   if (status != ZB_OK) return status;
   struct zb_op op = {i->stage, i->microbatch, (enum zb_kind)i->kind};
   rank->ops_issued++;

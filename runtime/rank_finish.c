@@ -2,13 +2,30 @@
 //
 // Short waits, between which the transport is asked whether anybody has given up. The device has its timeout
 // anew with every op that ends, so that an iteration may take longer than any single wait.
+//
+// A device's queue has room for about a thousand launches, and a thread that is inside one more hears neither
+// that a peer is gone nor its own deadline. So no rank issues far ahead of what has ended. That cannot hang:
+// a program finishes even where each op has ended before the next one of its device is issued.
 #include <string.h>
 
 #include "runtime/rank_parts.h"
 #include "solver/model/deadline.h"
 #include "solver/model/number.h"
 
-static const int64_t slice_ns = INT64_C(20000000);
+static const int64_t slice_ns = INT64_C(20000000), brief_ns = INT64_C(50000);
+
+// B and W of a unit together are fewer than thirty launches (compute_cuda_unit.c).
+enum { UNITS_AHEAD = 32 };
+
+static int64_t ops_ahead(const struct zb_rank *rank) {
+  const struct zb_replay *replay = rank->replay;
+  int units = 1;
+  for (int s = 0; s < replay->program->profile->stages; s++) {
+    int of_stage = replay->first_unit[s + 1] - replay->first_unit[s];
+    if (replay->program->profile->device_of[s] == rank->device && of_stage > units) units = of_stage;
+  }
+  return units > UNITS_AHEAD / 2 ? 2 : UNITS_AHEAD / units;
+}
 
 enum zb_status zb_rank_fail_waiting(const struct zb_rank *rank, enum zb_status status,
                                     struct zb_error *error) {
@@ -69,17 +86,19 @@ static enum zb_status fail_behind(const struct zb_rank *rank, enum zb_status sta
   return status;
 }
 
-enum zb_status zb_rank_finish(struct zb_rank *rank, struct zb_error *error) {
+// Until everything has ended, or fewer than `most` ops have not.
+static enum zb_status wait_for_device(struct zb_rank *rank, int64_t most, struct zb_error *error) {
   const struct zb_compute *compute = rank->replay->compute;
   const struct zb_transport *transport = rank->replay->transport;
   int64_t ended = -2, deadline_ns = 0;
   for (;;) {
     int64_t now_ns = zb_clock_ns(), ops = compute->ops_done(rank->state);
+    if (most && (ops < 0 || rank->ops_issued - ops < most)) return ZB_OK;
     if (ops != ended) deadline_ns = now_ns + rank->replay->timeout_ns;
     ended = ops;
     bool done = false;
-    enum zb_status status =
-        compute->finish(rank->state, zb_min(now_ns + slice_ns, deadline_ns), &done, error);
+    enum zb_status status = compute->finish(
+        rank->state, zb_min(now_ns + (most ? brief_ns : slice_ns), deadline_ns), &done, error);
     if (status == ZB_OK && done) return ZB_OK;
     if (status == ZB_OK) status = transport->poll(rank->endpoint, error);
     if (status == ZB_OK && zb_clock_ns() >= deadline_ns)
@@ -87,4 +106,12 @@ enum zb_status zb_rank_finish(struct zb_rank *rank, struct zb_error *error) {
     if (status == ZB_OK) continue;
     return note_device(rank, compute->ops_done(rank->state)) ? fail_behind(rank, status, error) : status;
   }
+}
+
+enum zb_status zb_rank_finish(struct zb_rank *rank, struct zb_error *error) {
+  return wait_for_device(rank, 0, error);
+}
+
+enum zb_status zb_rank_keep_near(struct zb_rank *rank, struct zb_error *error) {
+  return wait_for_device(rank, ops_ahead(rank), error);
 }

@@ -59,6 +59,9 @@ static inline const struct zb_instruction *zb_rank_instruction(const struct zb_r
 // does not, the rank's progress becomes what the device itself has finished and is at.
 enum zb_status zb_rank_finish(struct zb_rank *rank, struct zb_error *error);
 
+// Before an op is issued: waits likewise, where more ops than a device's queue has room for have not ended.
+enum zb_status zb_rank_keep_near(struct zb_rank *rank, struct zb_error *error);
+
 // Fails with "waiting for 1RECV_B1 from device 2, 128 bytes: " before the error's text.
 enum zb_status zb_rank_fail_waiting(const struct zb_rank *rank, enum zb_status status,
                                     struct zb_error *error);

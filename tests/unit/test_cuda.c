@@ -1,6 +1,6 @@
 // The cuda backend on the stand-in device (tests/standin): the same bits under every schedule, placement,
 // optimizer and number of GPUs, in whatever order the device takes what is queued; the CPU's losses; nothing
-// allocated and nothing waited for inside a step; and every call that fails ends the run with its name.
+// allocated and nothing waited for inside a step.
 //
 // Each run has a seed of its own, which its failure names; ZB_STANDIN is not read. ZB_LONG=1 runs more of
 // them, ZB_RUNS=N each program N times.
@@ -10,26 +10,7 @@
 #include "runtime/straight.h"
 #include "solver/model/deadline.h"
 #include "tests/standin/standin.h"
-#include "tests/unit/trial.h"
-
-static const uint64_t seed_of_all = 20240;
-
-static int64_t scaled(int64_t count, int64_t times) { return getenv("ZB_LONG") ? times * count : count; }
-
-// A device that is set up by a number: seed, when, how many GPUs.
-static struct zb_standin setup_of(uint64_t seed, int devices) {
-  return (struct zb_standin){
-      .seed = seed,
-      .when = (enum zb_standin_when)(seed % 3),
-      .devices = seed / 3 % 2 ? devices : 1,
-  };
-}
-
-static void expect_clean(const char *what) {
-  char report[4096] = "";
-  bool clean = zb_standin_end(report, sizeof report);
-  expect(clean, "%s: %s", what, report);
-}
+#include "tests/unit/cuda_trial.h"
 
 // What the first run of a model ended in, and all others must.
 struct ending {
@@ -73,13 +54,6 @@ static void run_one(struct trial *trial, uint64_t seed, struct ending *ending, c
   expect_ending(trial, &crew, ending, name);
   zb_crew_free(&crew);
   expect_clean(name);
-}
-
-static void use_cuda(struct trial *trial, enum zb_dtype dtype) {
-  trial->replay.compute = &zb_compute_cuda;
-  trial->replay.traces = false;
-  trial->training.dtype = dtype;
-  trial->training.steps = 3;
 }
 
 // Every schedule of the model ends in the bits of one that is trained without a pipeline.
@@ -152,17 +126,6 @@ static void test_same_bits_in_bf16(void **state) {
   run_schedules(ZB_BF16, scaled(1, 8));
 }
 
-// A program for p devices, for the tests that need only one.
-static void open_one(struct trial *trial, const char *method, int p, int m, enum zb_optimizer optimizer) {
-  struct zb_profile *profile = even_profile(p, m), *placed = NULL;
-  struct zb_schedule *schedule = method_schedule(method, profile, &placed);
-  open_trial(trial, lowered(placed, schedule, optimizer), model(5));
-  use_cuda(trial, ZB_FP32);
-  zb_schedule_free(schedule);
-  zb_profile_free(placed);
-  zb_profile_free(profile);
-}
-
 // A NaN anywhere, and steps that are taken back and made again, from a copy and in place.
 static void test_rollback(void **state) {
   (void)state;
@@ -215,20 +178,6 @@ static void test_losses_of_the_cpu(void **state) {
     zb_checkpoint_free(gpu);
     close_trial(&trial);
   }
-}
-
-static struct zb_standin_counts counts_of(struct trial *trial, int64_t steps, int64_t *instructions) {
-  struct zb_standin setup = setup_of(seed_of_all, trial->program->devices);
-  struct zb_crew crew;
-  struct zb_error error = {0};
-  trial->training.steps = steps;
-  zb_standin_begin(&setup);
-  expect(zb_crew_run(&trial->replay, &crew, &error) == ZB_OK, "%s", error.text);
-  struct zb_standin_counts counts = zb_standin_counts();
-  if (instructions) *instructions = zb_rank_log(crew.rank[0])->instructions;
-  zb_crew_free(&crew);
-  expect_clean("counts");
-  return counts;
 }
 
 // Later steps neither allocate nor wait, but for the one question whether the batch is over.
@@ -309,86 +258,6 @@ static void test_memory(void **state) {
   close_trial(&trial);
 }
 
-// One call after another fails: the run ends, says which, and leaves nothing behind.
-static int64_t sweep(struct trial *trial, size_t fault, int64_t stride) {
-  int64_t failed = 0;
-  for (int64_t n = 1; n < 100000; n += stride) {
-    struct zb_standin setup = setup_of(seed_of_all + (uint64_t)n, trial->program->devices);
-    struct zb_crew crew;
-    struct zb_error error = {0};
-    char what[64];
-    memcpy((char *)&setup + fault, &n, sizeof n);
-    snprintf(what, sizeof what, "fault %lld, seed %llu", (long long)n, (unsigned long long)setup.seed);
-    zb_standin_begin(&setup);
-    enum zb_status status = zb_crew_run(&trial->replay, &crew, &error);
-    bool happened = zb_standin_counts().faults > 0;
-    if (status == ZB_OK && happened) {
-      // In what is only released, or only asked.
-      zb_crew_free(&crew);
-      expect_clean(what);
-      continue;
-    }
-    if (!happened) {
-      expect(status == ZB_OK, "%s: %s", what, error.text);
-      zb_crew_free(&crew);
-      expect_clean(what);
-      return failed;
-    }
-    expect(strstr(error.text, "cuda") || strstr(error.text, "cublas") || strstr(error.text, "out of memory"),
-           "%s: \"%s\"", what, error.text);
-    failed++;
-    zb_crew_free(&crew);
-    // What a device that has failed was still to do, it never will.
-    if (fault == offsetof(struct zb_standin, fail_kernel))
-      zb_standin_end(NULL, 0);
-    else
-      expect_clean(what);
-  }
-  fail_msg("no run without a fault");
-  return failed;
-}
-
-static void test_every_call_is_checked(void **state) {
-  (void)state;
-  struct trial trial;
-  open_one(&trial, "zb-h1", 2, 2, ZB_OPTIMIZER_POST_VALIDATION);
-  trial.training.steps = 2;
-  trial.replay.timeout_ns = INT64_C(5000000000);
-  int64_t stride = getenv("ZB_LONG") ? 1 : 67;
-  int64_t calls = sweep(&trial, offsetof(struct zb_standin, fail_call), stride);
-  int64_t allocations =
-      sweep(&trial, offsetof(struct zb_standin, fail_allocation), getenv("ZB_LONG") ? 1 : 5);
-  int64_t kernels = sweep(&trial, offsetof(struct zb_standin, fail_kernel), stride);
-  printf("# %lld calls, %lld allocations, %lld kernels failed, each with its name\n", (long long)calls,
-         (long long)allocations, (long long)kernels);
-  expect(calls * stride > 500 && allocations > 5 && kernels * stride > 200, "too few");
-  close_trial(&trial);
-}
-
-// A kernel that does not end: the device that waits says where its GPU stands.
-static void test_hang_is_reported(void **state) {
-  (void)state;
-  struct trial trial;
-  struct zb_crew crew;
-  struct zb_error error = {0};
-  open_one(&trial, "zb-h1", 1, 4, ZB_OPTIMIZER_BARRIER);
-  // One of the last ops: all kernels before the step, but for the norm's.
-  int64_t kernels = counts_of(&trial, 1, NULL).kernels - 50;
-  struct zb_standin setup = {.seed = seed_of_all, .devices = 1, .hang_kernel = kernels};
-  trial.replay.timeout_ns = INT64_C(300000000);
-  zb_standin_begin(&setup);
-  enum zb_status status = zb_crew_run(&trial.replay, &crew, &error);
-  const struct zb_progress *progress = zb_rank_progress(crew.rank[0]);
-  expect(status == ZB_FAILED && strstr(error.text, "in time"), "%s", error.text);
-  // NORM has been issued long ago.
-  expect(zb_instruction_acts(progress->at.kind) == ZB_ACTS_OP &&
-             zb_instruction_acts(progress->last.kind) == ZB_ACTS_OP && progress->finished,
-         "%s", error.text);
-  zb_crew_free(&crew);
-  zb_standin_end(NULL, 0); // a kernel still runs
-  close_trial(&trial);
-}
-
 // By the host's clock, one op after another, inside the step.
 static void test_times(void **state) {
   (void)state;
@@ -438,8 +307,6 @@ int main(void) {
       cmocka_unit_test(test_nothing_inside_a_step),
       cmocka_unit_test(test_graph),
       cmocka_unit_test(test_memory),
-      cmocka_unit_test(test_every_call_is_checked),
-      cmocka_unit_test(test_hang_is_reported),
       cmocka_unit_test(test_times),
   };
   return cmocka_run_group_tests(tests, prepare, NULL);
