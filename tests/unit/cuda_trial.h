@@ -4,6 +4,7 @@
 #ifndef CUDA_TRIAL_H
 #define CUDA_TRIAL_H
 
+#include "runtime/checkpoint.h"
 #include "tests/standin/standin.h"
 #include "tests/unit/trial.h"
 
@@ -36,16 +37,43 @@ static inline void use_cuda(struct trial *trial, enum zb_dtype dtype) {
   trial->training.steps = 3;
 }
 
+// Of the smallest model that has every kernel, so that many runs are affordable: most of what a vocabulary of
+// bytes costs is rows of nothing. Takes the program over.
+static inline void open_smallest(struct trial *trial, struct zb_program *program) {
+  enum { LETTERS = 16 };
+  struct zb_gpt gpt = model(2);
+  gpt.vocabulary = LETTERS;
+  open_trial(trial, program, gpt);
+  for (size_t k = 0; k < trial->corpus.text.size; k++)
+    trial->corpus.text.data[k] = (char)(trial->corpus.text.data[k] % LETTERS);
+  use_cuda(trial, ZB_FP32);
+}
+
 // A program for p devices, for the tests that need only one.
 static inline void open_one(struct trial *trial, const char *method, int p, int m,
                             enum zb_optimizer optimizer) {
   struct zb_profile *profile = even_profile(p, m), *placed = NULL;
   struct zb_schedule *schedule = method_schedule(method, profile, &placed);
-  open_trial(trial, lowered(placed, schedule, optimizer), model(5));
-  use_cuda(trial, ZB_FP32);
+  open_smallest(trial, lowered(placed, schedule, optimizer));
   zb_schedule_free(schedule);
   zb_profile_free(placed);
   zb_profile_free(profile);
+}
+
+// Of all parameters, stages in order: as they lie in the model.
+static inline uint64_t digest_of_stages(const struct trial *trial, const struct zb_crew *crew) {
+  const struct zb_profile *profile = trial->program->profile;
+  uint64_t digest = ZB_DIGEST_START;
+  for (int s = 0; s < profile->stages; s++) {
+    void *state = zb_rank_state(zb_crew_rank(crew, profile->device_of[s]));
+    size_t count = trial->replay.compute->parameters(state, s);
+    zb_real *values = malloc((count + 1) * sizeof *values);
+    assert_non_null(values);
+    assert_int_equal(trial->replay.compute->fetch(state, s, values, NULL), ZB_OK);
+    digest = zb_digest_add(digest, values, count * sizeof *values);
+    free(values);
+  }
+  return digest;
 }
 
 static inline struct zb_standin_counts counts_of(struct trial *trial, int64_t steps, int64_t *instructions) {

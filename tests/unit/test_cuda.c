@@ -2,8 +2,8 @@
 // optimizer and number of GPUs, in whatever order the device takes what is queued; the CPU's losses; nothing
 // allocated and nothing waited for inside a step.
 //
-// Each run has a seed of its own, which its failure names; ZB_STANDIN is not read. ZB_LONG=1 runs more of
-// them, ZB_RUNS=N each program N times.
+// Each run has a seed of its own, which its failure names. ZB_LONG=1 runs more of them, ZB_RUNS=N each
+// program N times.
 #include <math.h>
 
 #include "runtime/gemm.h"
@@ -23,16 +23,7 @@ static void expect_ending(const struct trial *trial, const struct zb_crew *crew,
                           const char *what) {
   const struct zb_profile *profile = trial->program->profile;
   const double *loss = zb_rank_log(zb_crew_rank(crew, profile->device_of[profile->stages - 1]))->loss;
-  uint64_t digest = ZB_DIGEST_START;
-  for (int s = 0; s < profile->stages; s++) {
-    void *state = zb_rank_state(zb_crew_rank(crew, profile->device_of[s]));
-    size_t count = trial->replay.compute->parameters(state, s);
-    zb_real *values = malloc((count + 1) * sizeof *values);
-    assert_non_null(values);
-    assert_int_equal(trial->replay.compute->fetch(state, s, values, NULL), ZB_OK);
-    digest = zb_digest_add(digest, values, count * sizeof *values);
-    free(values);
-  }
+  uint64_t digest = digest_of_stages(trial, crew);
   size_t bytes = (size_t)trial->training.steps * sizeof *loss;
   if (!ending->known) {
     memcpy(ending->loss, loss, bytes);
@@ -86,7 +77,6 @@ static void end_straight(const struct trial *trial, struct ending *ending) {
   expect_clean("without a pipeline");
 }
 
-// The digest goes over stages in order, as they lie in the model.
 static void run_schedules(enum zb_dtype dtype, int64_t runs) {
   if (getenv("ZB_RUNS")) runs = atoi(getenv("ZB_RUNS"));
   struct ending ending[2] = {{.known = false}, {.known = false}}; // clipped or not
@@ -118,7 +108,7 @@ static void run_schedules(enum zb_dtype dtype, int64_t runs) {
 
 static void test_same_bits(void **state) {
   (void)state;
-  run_schedules(ZB_FP32, scaled(2, 32));
+  run_schedules(ZB_FP32, scaled(1, 32));
 }
 
 static void test_same_bits_in_bf16(void **state) {

@@ -70,10 +70,10 @@ static void sweep_all(enum zb_status (*run)(struct trial *trial, struct zb_error
   open_one(&trial, "zb-h1", 2, 2, ZB_OPTIMIZER_POST_VALIDATION);
   trial.training.steps = 2;
   trial.replay.timeout_ns = INT64_C(5000000000);
-  int64_t stride = getenv("ZB_LONG") ? 1 : 17;
+  int64_t stride = getenv("ZB_LONG") ? 1 : 13;
   int64_t calls = sweep(&trial, run, offsetof(struct zb_standin, fail_call), stride);
   int64_t allocations =
-      sweep(&trial, run, offsetof(struct zb_standin, fail_allocation), getenv("ZB_LONG") ? 1 : 5);
+      sweep(&trial, run, offsetof(struct zb_standin, fail_allocation), getenv("ZB_LONG") ? 1 : 3);
   int64_t kernels = sweep(&trial, run, offsetof(struct zb_standin, fail_kernel), stride);
   printf("# %s: %lld calls, %lld allocations, %lld kernels failed, each with its name\n", what,
          (long long)calls, (long long)allocations, (long long)kernels);
@@ -135,7 +135,10 @@ static void test_run_ahead_is_bounded(void **state) {
     trial.replay.timeout_ns = INT64_C(300000000);
     zb_standin_begin(&setup);
     enum zb_status status = zb_crew_run(&trial.replay, &crew, &error);
-    expect(status == ZB_FAILED && strstr(error.text, "has not ended"), "p %d: %s", p, error.text);
+    // Or the other device has waited longer by then, for a message that is not posted.
+    expect(status == ZB_FAILED &&
+               (strstr(error.text, "has not ended") || (p == 2 && strstr(error.text, "waiting for"))),
+           "p %d: %s", p, error.text);
     for (int d = 0; d < p; d++) {
       int64_t issued = zb_rank_log(crew.rank[d])->instructions;
       int64_t all = (int64_t)(trial.program->first[d + 1] - trial.program->first[d]);
