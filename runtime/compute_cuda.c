@@ -282,20 +282,24 @@ static enum zb_status follow(void *state, void *event, void *other, struct zb_er
   return status;
 }
 
-static enum zb_status is_idle(const struct zb_cuda *cuda, bool *idle, struct zb_error *error) {
-  // Messages too: after a failure nobody may have awaited them.
-  cudaStream_t const streams[] = {cuda->stream, cuda->copies, cuda->follows};
-  *idle = true;
-  for (size_t k = 0; k < sizeof streams / sizeof *streams; k++) {
-    cudaError_t code = cudaStreamQuery(streams[k]);
-    if (code == cudaErrorNotReady) {
-      *idle = false;
-      // Or the next kernel's launch would find it.
-      cudaGetLastError();
-    }
-    if (code != cudaSuccess && code != cudaErrorNotReady) return zb_cuda_fail(error, "cudaStreamQuery", code);
+static enum zb_status look_at_stream(cudaStream_t stream, bool *idle, struct zb_error *error) {
+  cudaError_t code = cudaStreamQuery(stream);
+  if (code == cudaErrorNotReady) {
+    *idle = false;
+    // Or the next kernel's launch would find it.
+    cudaGetLastError();
+  } else if (code != cudaSuccess) {
+    return zb_cuda_fail(error, "cudaStreamQuery", code);
   }
   return ZB_OK;
+}
+
+// Messages too: after a failure nobody may have awaited them.
+static enum zb_status is_idle(const struct zb_cuda *cuda, bool *idle, struct zb_error *error) {
+  *idle = true;
+  ZB_CUDA_PASS(look_at_stream(cuda->stream, idle, error));
+  ZB_CUDA_PASS(look_at_stream(cuda->copies, idle, error));
+  return look_at_stream(cuda->follows, idle, error);
 }
 
 static enum zb_status finish(void *state, int64_t deadline_ns, bool *done, struct zb_error *error) {
