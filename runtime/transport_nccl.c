@@ -219,6 +219,7 @@ static enum zb_status poll_device(void *endpoint, struct zb_error *error) {
   .name = "nccl",                                   \
   .help = "GPU to GPU, a GPU a device; one process, or under mpirun one a device", \
   .device_memory = true,                            \
+  .captures = true,                                 \
   .leave = leave,                                   \
   .agree = agree,                                   \
   .join = join,                                     \

@@ -64,6 +64,9 @@ for round in $(seq "$(many 1 50)"); do
         check "$method, $p devices, $optimizer, $how, round $round" to_the_bit
       done
     done
+    how=$(when)
+    run "$how" "$scratch/zb-v-$p.json" --graph --steps 4 --verify -q
+    check "as graphs, $p devices, $how, round $round" to_the_bit
   done
 done
 
