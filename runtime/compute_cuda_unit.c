@@ -21,18 +21,21 @@ size_t zb_cuda_scratch_bytes(const struct zb_gpt *gpt, enum zb_dtype dtype) {
 
 size_t zb_cuda_column_floats(const struct zb_gpt *gpt) {
   int tokens = zb_gpt_tokens(gpt);
-  return larger((size_t)tokens, larger(zb_cuda_column_scratch(tokens, 4 * gpt->hidden),
-                                       zb_cuda_column_scratch(tokens, gpt->hidden)));
+  size_t most = (size_t)tokens; // of the cross-entropy
+  // Rows are cut into whole chunks, so that more columns may need less.
+  for (int width = 1; width <= 4; width++)
+    most = larger(most, zb_cuda_column_scratch(tokens, width * gpt->hidden));
+  return most;
 }
 
-// cuBLAS splits sums where a result has few tiles: some copies of the largest result are what it can use, and
-// 32 MiB are what its authors advise for the largest devices.
+// cuBLAS splits sums where a result has few tiles: some copies of the largest result are what it can use. Its
+// manual (cublasSetWorkspace) asks for a multiple of 16 KiB, and advises 32 MiB for the largest devices.
 size_t zb_cuda_blas_bytes(const struct zb_gpt *gpt) {
-  const size_t most = (size_t)32 << 20;
+  const size_t most = (size_t)32 << 20, step = (size_t)16 << 10;
   size_t h = (size_t)gpt->hidden, tokens = (size_t)zb_gpt_tokens(gpt);
   size_t result = larger(larger(4 * h * h, tokens * 4 * h),
                          larger(scores_of(gpt), larger(h, tokens) * (size_t)gpt->vocabulary));
-  size_t bytes = 16 * result * sizeof(float);
+  size_t bytes = (16 * result * sizeof(float) + step - 1) / step * step;
   return bytes < most ? bytes : most;
 }
 
