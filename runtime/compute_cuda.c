@@ -73,9 +73,12 @@ static enum zb_status open_parts(struct zb_cuda *cuda, struct zb_error *error) {
   size_t batch = (size_t)training->microbatches * (size_t)zb_gpt_tokens(training->gpt);
   size_t numbers = (size_t)zb_gpt_units(training->gpt) + (size_t)training->microbatches;
   void *pinned = NULL;
+  int least = 0, greatest = 0;
   ZB_CUDA_PASS(zb_cuda_enter(cuda, error));
   ZB_CUDA_TRY(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), error);
-  ZB_CUDA_TRY(cudaStreamCreateWithFlags(&cuda->copies, cudaStreamNonBlocking), error);
+  // A copy that is a kernel does not queue behind all blocks of an op: somebody waits for it.
+  ZB_CUDA_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest), error);
+  ZB_CUDA_TRY(cudaStreamCreateWithPriority(&cuda->copies, cudaStreamNonBlocking, greatest), error);
   ZB_CUDA_TRY(cudaStreamCreateWithFlags(&cuda->follows, cudaStreamNonBlocking), error);
   ZB_CUDA_TRY(cudaMallocHost(&pinned, 2 * batch), error);
   cuda->host_data = pinned;

@@ -22,9 +22,9 @@
 // device are on it at once, and leave most of it to the ops.
 enum { MOST_BLOCKS = 4, SHARE = 4 };
 
-// Streams of a GPU that do not wait for each other (CUDA_DEVICE_MAX_CONNECTIONS at its most), and those that
-// are not ours: the backend's two.
-enum { STREAMS = 32, OTHERS = 2 };
+// Streams of a GPU that do not wait for each other (CUDA_DEVICE_MAX_CONNECTIONS at its most), those that an
+// edge takes (ours, and two that NCCL makes for its communicator), and the backend's.
+enum { STREAMS = 32, OF_AN_EDGE = 3, OTHERS = 3, MOST_EDGES = (STREAMS - OTHERS) / OF_AN_EDGE };
 
 // What is left of a cut message has this long to end.
 static const int64_t moment_ns = INT64_C(1000000000);
@@ -73,10 +73,10 @@ static enum zb_status open_device(struct zb_nccl_hub *hub, int place, const stru
   size_t count = 0;
   for (size_t k = 0; k < edges; k++) count += edge[k].from == number || edge[k].to == number;
   *device = (struct zb_nccl_device){.hub = hub, .number = number};
-  if (count > STREAMS - OTHERS)
+  if (count > MOST_EDGES)
     return zb_fail(error, ZB_BAD_INPUT,
                    "device %d sends to and receives from others over %zu edges; a GPU has room for %d",
-                   number, count, STREAMS - OTHERS);
+                   number, count, MOST_EDGES);
   device->wire = calloc(count + 1, sizeof *device->wire);
   if (!device->wire) return zb_fail_memory(error);
   for (size_t k = 0; k < edges; k++)
@@ -174,8 +174,12 @@ static enum zb_status open_stream(struct zb_nccl_device *device, struct zb_nccl_
                                   struct zb_error *error) {
   cudaError_t code = cudaSetDevice(device->gpu);
   if (code != cudaSuccess) return zb_nccl_fail_cuda("cudaSetDevice", code, error);
-  code = cudaStreamCreateWithFlags(&wire->stream, cudaStreamNonBlocking);
-  if (code != cudaSuccess) return zb_nccl_fail_cuda("cudaStreamCreateWithFlags", code, error);
+  int least = 0, greatest = 0;
+  code = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+  if (code != cudaSuccess) return zb_nccl_fail_cuda("cudaDeviceGetStreamPriorityRange", code, error);
+  // A message's few blocks do not queue behind all those of an op: somebody waits for it.
+  code = cudaStreamCreateWithPriority(&wire->stream, cudaStreamNonBlocking, greatest);
+  if (code != cudaSuccess) return zb_nccl_fail_cuda("cudaStreamCreateWithPriority", code, error);
   void *room = NULL;
   code = cudaMalloc(&room, sizeof *wire->token_there);
   if (code != cudaSuccess) return zb_nccl_fail_cuda("cudaMalloc", code, error);
