@@ -64,7 +64,8 @@ struct zb_compute {
   int (*at_once)(void); // devices that can compute here without taking anything from each other
 
   // Before the first open: whether the devices are there and have this much memory, and whether the training
-  // is one that they can do. need[count] are the devices on this machine. BAD_INPUT or FAILED, saying how
+  // is one that they can do; those of this process get to know each other. need[count] are the devices on
+  // this machine. BAD_INPUT or FAILED, saying how
   // much is needed.
   enum zb_status (*look)(const struct zb_training *training, const struct zb_demand *need, int count,
                          struct zb_error *error);

@@ -37,6 +37,30 @@ enum zb_status zb_cuda_gpu_of(int seat, int *gpu, struct zb_error *error) {
   return ZB_OK;
 }
 
+static bool is_used(int gpu, int gpus, const struct zb_demand *need, int count) {
+  for (int k = 0; k < count; k++)
+    if (need[k].here && need[k].seat % gpus == gpu) return true;
+  return false;
+}
+
+// GPUs of this process that can read each other's memory do; between others CUDA takes a copy over the host.
+static enum zb_status make_peers(int gpu, int gpus, const struct zb_demand *need, int count,
+                                 struct zb_error *error) {
+  for (int other = 0; other < gpus; other++) {
+    int can = 0;
+    if (other == gpu || !is_used(other, gpus, need, count)) continue;
+    ZB_CUDA_TRY(cudaDeviceCanAccessPeer(&can, gpu, other), error);
+    if (!can) continue;
+    ZB_CUDA_TRY(cudaSetDevice(gpu), error);
+    cudaError_t code = cudaDeviceEnablePeerAccess(other, 0);
+    if (code == cudaErrorPeerAccessAlreadyEnabled || code == cudaErrorTooManyPeers)
+      cudaGetLastError(); // or the next kernel's launch would find it
+    else if (code != cudaSuccess)
+      return zb_cuda_fail(error, "cudaDeviceEnablePeerAccess", code);
+  }
+  return ZB_OK;
+}
+
 static void print_devices(const struct zb_demand *need, int count, int gpu, int gpus, struct zb_text *out) {
   int named = 0;
   for (int k = 0; k < count; k++)
@@ -77,5 +101,7 @@ enum zb_status zb_cuda_look(const struct zb_training *training, const struct zb_
                    "--tf32: rounds the factors of fp32 products, and --dtype bf16 has none");
   ZB_CUDA_PASS(count_gpus(&gpus, error));
   for (int gpu = 0; gpu < gpus; gpu++) ZB_CUDA_PASS(look_at(gpu, gpus, training, need, count, error));
+  for (int gpu = 0; gpu < gpus; gpu++)
+    if (is_used(gpu, gpus, need, count)) ZB_CUDA_PASS(make_peers(gpu, gpus, need, count, error));
   return ZB_OK;
 }
