@@ -416,8 +416,9 @@ int main(int argc, char **argv) {
     return 2;
   }
   int gpus = 0;
-  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
-    fputs("kernels: no GPU\n", stderr);
+  cudaError_t code = cudaGetDeviceCount(&gpus);
+  if (code != cudaSuccess || gpus == 0) {
+    fprintf(stderr, "kernels: no GPU (cudaGetDeviceCount: %s)\n", cudaGetErrorString(code));
     return 77;
   }
   if (lists) return !list(gpus);
