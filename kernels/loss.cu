@@ -6,7 +6,8 @@
 #include "kernels/kernels.h"
 #include "kernels/reduce.h"
 
-#define ZB_SUMMERS 256 // threads that add the rows' losses, at most
+// Threads that add the rows' losses, at most. All are one block, and wait for their reads together.
+#define ZB_SUMMERS 1024
 
 template <class T, bool WIDE, bool HELD>
 __global__ void __launch_bounds__(1024) cross_entropy(T *logits, const unsigned char *__restrict__ targets,
@@ -57,7 +58,8 @@ __global__ void __launch_bounds__(1024) cross_entropy(T *logits, const unsigned 
 
 __global__ void __launch_bounds__(ZB_SUMMERS) sum_losses(const float *loss, int rows, double *sum) {
   double mine = 0;
-  for (int row = (int)threadIdx.x; row < rows; row += (int)blockDim.x) mine += (double)loss[row];
+  ZB_UNROLL_BY_4 for (int row = (int)threadIdx.x; row < rows; row += (int)blockDim.x) mine +=
+      (double)loss[row];
   mine = zb_row_reduce<zb_add, 0>(mine);
   if (threadIdx.x == 0) *sum = mine;
 }
