@@ -25,9 +25,9 @@ static const struct {
                 {&zb_compute_cuda, ZB_BF16, 2e-2}};
 enum { BACKENDS = sizeof backends / sizeof *backends };
 
+// In the build: one that is and finds no device fails.
 static bool is_here(int backend) {
-  struct zb_training training = {.dtype = backends[backend].dtype};
-  return backends[backend].compute->look(&training, NULL, 0, NULL) == ZB_OK;
+  return backends[backend].compute != &zb_compute_cuda || strcmp(zb_cuda_name, "none") != 0;
 }
 
 enum { DEVICES = 2, STAGES = 4, MICROBATCHES = 3 };
