@@ -108,10 +108,11 @@ on "" $run "$chain" --graph --optimizer post-validation
 check "graphs and post-validation" says 2 '^zbreplay: --graph: post-validation'
 on "" $run "$chain" --graph
 check "graphs and threads" says 2 '^zbreplay: --graph: --transport threads'
-on hang_kernel=300,unchecked=1 $run "$chain" --timeout 1
+# Deadlines that a loaded machine does not meet before the kernel is reached: only what hangs takes its time.
+on hang_kernel=300,unchecked=1 $run "$chain" --timeout 5
 check "a kernel that does not end" test "$code" = 1
 check "who waits for what" grep -qE '^zbreplay: device [0-3], step 0: finished [0-3](F|B|W|BW)[0-3], .* has not ended' "$scratch/err"
-on fail_kernel=300,unchecked=1 $run "$chain" --timeout 5
+on fail_kernel=300,unchecked=1 $run "$chain" --timeout 60
 check "a kernel that fails" grep -qE '^zbreplay: device [0-3], .*cuda[A-Za-z_]+: an illegal memory access' "$scratch/err"
 
 # The program itself: trains on a GPU where there is one.
