@@ -37,14 +37,24 @@ enum zb_status zb_rank_fail_waiting(const struct zb_rank *rank, enum zb_status s
   return status;
 }
 
-// The message that fills the slot which this op reads, or NULL.
-static const struct zb_instruction *input_of(const struct zb_rank *rank, const struct zb_instruction *op) {
+// The message that an op which has not ended may be waiting for: the one that fills the slot which it reads,
+// or else one sent before it whose slot is used again. The op is the one at place `at` of the list.
+static bool message_of(const struct zb_rank *rank, size_t at, struct zb_instruction *message) {
+  const struct zb_instruction *op = zb_rank_instruction(rank, (int32_t)(rank->first + at));
   enum zb_instruction_kind kind = op->kind == ZB_DO_F ? ZB_DO_RECV_F : ZB_DO_RECV_B;
-  for (size_t k = 0; op->kind != ZB_DO_W && k < rank->count; k++) {
-    const struct zb_instruction *i = zb_rank_instruction(rank, (int32_t)(rank->first + k));
-    if (i->kind == kind && i->stage == op->stage && i->microbatch == op->microbatch) return i;
+  for (size_t k = 0; op->kind != ZB_DO_W && k < at; k++) {
+    *message = *zb_rank_instruction(rank, (int32_t)(rank->first + k));
+    if (message->kind == kind && message->stage == op->stage && message->microbatch == op->microbatch)
+      return true;
   }
-  return NULL;
+  for (size_t k = at; k-- > 0;) {
+    *message = *zb_rank_instruction(rank, (int32_t)(rank->first + k));
+    if (zb_instruction_acts(message->kind) == ZB_ACTS_OP) return false;
+    if (message->kind != ZB_DO_WAIT_SEND_F && message->kind != ZB_DO_WAIT_SEND_B) continue;
+    message->kind = message->kind == ZB_DO_WAIT_SEND_F ? ZB_DO_SEND_F : ZB_DO_SEND_B;
+    return true;
+  }
+  return false;
 }
 
 // Where the device stands rather than the thread that issues: the op behind the last one that ended.
@@ -61,10 +71,8 @@ static bool note_device(struct zb_rank *rank, int64_t ended) {
       progress->finished = true;
       continue;
     }
-    const struct zb_instruction *input = input_of(rank, i);
     progress->at = *i;
-    progress->waits = input != NULL;
-    if (input) progress->awaited = *input;
+    progress->waits = message_of(rank, k, &progress->awaited);
     progress->bytes = rank->message_bytes;
     return true;
   }

@@ -129,8 +129,11 @@ while IFS=: read -r file number line name; do
   count=$((count + 1))
   case $file in *nccl*) order=$nccl_first ;; *) order=$cuda_first ;; esac
   suite $order && survivors=$((survivors + 1))
-  why=$(grep -m 1 -E '^\[  FAILED  \]|error: Failure' "$scratch/log" | sed -E 's/^\[  FAILED  \] //')
-  printf '%-36s %-26s %s\n' "$file:$line" "$name" "$noticed${why:+, $why}"
+  # The test that failed, or that was running at the end.
+  why=$(sed -n 's/^\[  FAILED  \] //p' "$scratch/log" | head -n 1)
+  [ -n "$why" ] || why=$(sed -n 's/^\[ RUN      \] //p' "$scratch/log" | tail -n 1)
+  [ "$noticed" = none ] || noticed="$noticed $why"
+  printf '%-36s %-26s %s\n' "$file:$line" "$name" "$noticed"
 done <<<"$chosen"
 echo "$count waits taken out, $survivors not noticed"
 [ $survivors = 0 ]

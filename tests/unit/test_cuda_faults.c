@@ -56,7 +56,7 @@ static int64_t sweep(struct trial *trial, enum zb_status (*run)(struct trial *tr
       return failed;
     }
     // Or in what is only released, or only asked.
-    if (status == ZB_OK) continue;
+    if (status == ZB_OK && fault != offsetof(struct zb_standin, fail_kernel)) continue;
     expect(strstr(error.text, "cuda") || strstr(error.text, "cublas") || strstr(error.text, "out of memory"),
            "%s: \"%s\"", what, error.text);
     failed++;
@@ -94,6 +94,27 @@ static void test_every_call_of_a_straight_run(void **state) {
 static void test_every_call_of_a_measurement(void **state) {
   (void)state;
   sweep_all(run_measure, "a measurement");
+}
+
+// The last kernel of a run is a step's: nothing is computed from it any more, and still the run has failed.
+static void test_last_kernel(void **state) {
+  (void)state;
+  for (int o = ZB_OPTIMIZER_BARRIER; o < ZB_OPTIMIZER_COUNT; o++) {
+    struct trial trial;
+    open_one(&trial, "zb-h1", 2, 2, (enum zb_optimizer)o);
+    int64_t kernels = counts_of(&trial, 1, NULL).kernels;
+    for (uint64_t run = 0; run < 12; run++) {
+      struct zb_standin setup = setup_of(seed_of_all + run, 2);
+      struct zb_error error = {0};
+      setup.fail_kernel = kernels;
+      zb_standin_begin(&setup);
+      enum zb_status status = run_crew(&trial, &error);
+      expect(status == ZB_FAILED && strstr(error.text, "illegal"), "seed %llu: \"%s\"",
+             (unsigned long long)setup.seed, error.text);
+      zb_standin_end(NULL, 0);
+    }
+    close_trial(&trial);
+  }
 }
 
 // A kernel that does not end: the device that waits says where its GPU stands.
@@ -153,8 +174,11 @@ static void test_run_ahead_is_bounded(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_call_of_a_run),         cmocka_unit_test(test_every_call_of_a_straight_run),
-      cmocka_unit_test(test_every_call_of_a_measurement), cmocka_unit_test(test_hang_is_reported),
+      cmocka_unit_test(test_every_call_of_a_run),
+      cmocka_unit_test(test_every_call_of_a_straight_run),
+      cmocka_unit_test(test_every_call_of_a_measurement),
+      cmocka_unit_test(test_last_kernel),
+      cmocka_unit_test(test_hang_is_reported),
       cmocka_unit_test(test_run_ahead_is_bounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
