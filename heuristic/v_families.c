@@ -4,11 +4,12 @@
 // The first three are blocks in slots of one pass: the order is the one that passes of equal length give
 // within the family's own peak, whatever the profile says; only its times are the profile's. zb-v is written
 // under the profile's times, like greedy, within what 1F1B keeps: 2p chunks, or the limit where that is
-// smaller.
+// smaller. Where its groups as they are described fit there too and cost less, it is these.
 #include <stdlib.h>
 
 #include "heuristic/families.h"
 #include "heuristic/v_block.h"
+#include "heuristic/v_groups.h"
 #include "solver/model/number.h"
 
 // A block in slots for so many devices, and how many chunks a device keeps at most.
@@ -130,6 +131,66 @@ static int64_t two_for_each_device(const struct zb_profile *profile, int device)
   return zb_max(bytes, zb_profile_least_peak(profile, device) - profile->static_bytes[device]);
 }
 
+// Whether every device keeps no more than its static memory and most_bytes.
+static enum zb_status keeps_within(const struct zb_profile *profile, const struct zb_schedule *schedule,
+                                   const int64_t *most_bytes, bool *within, struct zb_error *error) {
+  struct zb_timeline timeline = {0};
+  const enum zb_status status = zb_timeline_compute(profile, schedule, &timeline, error);
+  *within = status == ZB_OK;
+  for (int i = 0; i < profile->devices && *within; i++)
+    *within = timeline.peak_bytes[i] - profile->static_bytes[i] <= most_bytes[i];
+  zb_timeline_free(&timeline);
+  return status;
+}
+
+// Puts zb-v's groups with these endings in the place of `best` where they fit and cost less; *better says
+// whether.
+static enum zb_status try_endings(const struct zb_problem *problem, const int64_t *most_bytes,
+                                  const struct zb_v_endings *endings, struct zb_schedule_builder *builder,
+                                  struct zb_result *best, bool *better, struct zb_error *error) {
+  struct zb_schedule *schedule = NULL;
+  struct zb_result next;
+  *better = false;
+  zb_builder_clear(builder);
+  zb_v_groups_fill(problem->profile, endings, builder);
+  enum zb_status status = zb_builder_finish(builder, &schedule, error);
+  if (status == ZB_OK) status = zb_result_from_schedule(problem, schedule, &next, error);
+  if (status != ZB_OK) return status;
+  if (next.status == ZB_FEASIBLE && next.cost_ns < best->cost_ns)
+    status = keeps_within(problem->profile, next.schedule, most_bytes, better, error);
+  if (*better) {
+    const struct zb_result costlier = *best;
+    *best = next;
+    next = costlier;
+  }
+  zb_result_free(&next);
+  return status;
+}
+
+// The best of zb-v's groups in the place of `best` where they cost less: first by where b is late, then by W.
+static enum zb_status try_groups(const struct zb_problem *problem, const int64_t *most_bytes,
+                                 struct zb_result *best, struct zb_error *error) {
+  const struct zb_profile *profile = problem->profile;
+  const int p = profile->devices;
+  const int hasty[] = {0, 1, 4, 8, p};
+  struct zb_schedule_builder builder = {0};
+  struct zb_v_endings kept = {.hasty = 2};
+  bool better;
+  if (!zb_v_groups_apply(profile)) return ZB_OK;
+  enum zb_status status = zb_builder_create(profile, &builder, error);
+  for (int eighths = 0; eighths <= 8 && status == ZB_OK; eighths++) {
+    const struct zb_v_endings endings = {.hasty = kept.hasty, .late = p / 8 * eighths + p % 8 * eighths / 8};
+    status = try_endings(problem, most_bytes, &endings, &builder, best, &better, error);
+    if (status == ZB_OK && better) kept = endings;
+  }
+  for (size_t k = 0; k < sizeof hasty / sizeof *hasty && status == ZB_OK; k++) {
+    const struct zb_v_endings endings = {.hasty = hasty[k], .late = kept.late};
+    status = try_endings(problem, most_bytes, &endings, &builder, best, &better, error);
+  }
+  zb_builder_free(&builder);
+  return status;
+}
+
 static enum zb_status zb_v_solve(const struct zb_problem *problem, const struct zb_schedule *incumbent,
                                  struct zb_result *result, struct zb_error *error) {
   (void)incumbent;
@@ -139,6 +200,7 @@ static enum zb_status zb_v_solve(const struct zb_problem *problem, const struct 
   const int p = profile->devices;
   struct zb_v_pipe pipe;
   struct zb_v_block block;
+  struct zb_result best;
   if (zb_result_if_infeasible(problem, result)) return ZB_OK;
   enum zb_status status = create(profile, &pipe, &block, error);
   int64_t *most_bytes = malloc((size_t)p * sizeof *most_bytes);
@@ -147,7 +209,14 @@ static enum zb_status zb_v_solve(const struct zb_problem *problem, const struct 
     for (int i = 0; i < p; i++) most_bytes[i] = two_for_each_device(profile, i);
     zb_v_pipe_take_profile(&pipe, profile, most_bytes, false);
     zb_v_block_lay_zb_v(&pipe, &block);
-    status = finish(problem, &pipe, &block, &rule, result, error);
+    status = finish(problem, &pipe, &block, &rule, &best, error);
+  }
+  if (status == ZB_OK) {
+    status = try_groups(problem, most_bytes, &best, error);
+    if (status == ZB_OK)
+      *result = best;
+    else
+      zb_result_free(&best);
   }
   zb_v_pipe_free(&pipe);
   free(block.device);

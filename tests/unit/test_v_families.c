@@ -96,7 +96,9 @@ static void test_peaks_and_bubbles(void **state) {
   }
 }
 
-// v-blocks is nowhere above the published zb-v. Ours is held to what it is, in two of nine up to 0.07% above.
+// Neither zb-v nor v-blocks is above the published zb-v. Ours is held to what it is: within 0.1% of a bound
+// that window proves for these profiles, m 2(f+b+w) + (p-1)(f+b-2w+6c) - w, in the memory of 1F1B; and a
+// microbatch more costs its work and nothing else.
 static void test_table8(void **state) {
   (void)state;
   // clang-format off
@@ -108,12 +110,12 @@ static void test_table8(void **state) {
       {16, 48, {14407, 14380, 9676, 1610, 303104, -172032}, 3969197, 3969197},
       {16, 64, {14412, 14393, 9688, 1621, 303104, -172032}, 5204741, 5204741},
       {16, 128, {14316, 14306, 9639, 1619, 303104, -172032}, 10071047, 10071047},
-      {24, 72, {6763, 6969, 5251, 755, 378880, -215040}, 2919856, 2917491},
-      {24, 96, {6783, 6984, 5259, 758, 378880, -215040}, 3838352, 3837657},
-      {24, 192, {6785, 6990, 5260, 770, 378880, -215040}, 7496545, 7495920},
-      {32, 96, {9458, 9748, 7288, 879, 454656, -258048}, 5407444, 5411006},
-      {32, 128, {9469, 9744, 7306, 892, 454656, -258048}, 7109550, 7109008},
-      {32, 256, {9447, 9644, 7193, 887, 454656, -258048}, 13782480, 13783318},
+      {24, 72, {6763, 6969, 5251, 755, 378880, -215040}, 2919856, 2908291},
+      {24, 96, {6783, 6984, 5259, 758, 378880, -215040}, 3838352, 3828446},
+      {24, 192, {6785, 6990, 5260, 770, 378880, -215040}, 7496545, 7486750},
+      {32, 96, {9458, 9748, 7288, 879, 454656, -258048}, 5407444, 5391356},
+      {32, 128, {9469, 9744, 7306, 892, 454656, -258048}, 7109550, 7094404},
+      {32, 256, {9447, 9644, 7193, 887, 454656, -258048}, 13782480, 13762934},
   };
   // clang-format on
   for (size_t k = 0; k < COUNT(rows); k++) {
@@ -124,6 +126,15 @@ static void test_table8(void **state) {
     assert_true(zb_v.status == ZB_FEASIBLE && best.status == ZB_FEASIBLE);
     expect(zb_v.cost_ns <= rows[k].zb_v_us, "zb-v p=%d m=%d: %lld us", rows[k].p, rows[k].m,
            (long long)zb_v.cost_ns);
+    const struct chunk c = rows[k].chunk;
+    const int64_t work = 2 * (c.f_ns + c.b_ns + c.w_ns), hop = c.f_ns + c.b_ns - 2 * c.w_ns + 6 * c.comm_ns;
+    const int64_t bound = rows[k].m * work + (rows[k].p - 1) * hop - c.w_ns;
+    expect(zb_v.cost_ns - bound <= bound / 1000, "zb-v p=%d m=%d is not near the bound", rows[k].p,
+           rows[k].m);
+    struct zb_profile *longer = v_profile(rows[k].p, rows[k].m + rows[k].p, c, 2 * rows[k].p * c.f_bytes);
+    expect_equal(solve(&zb_engine_zb_v, longer, ZB_SPAN, false).cost_ns, zb_v.cost_ns + rows[k].p * work,
+                 "zb-v with p microbatches more");
+    zb_profile_free(longer);
     expect(best.cost_ns <= rows[k].published_us, "v-blocks p=%d m=%d: %lld us", rows[k].p, rows[k].m,
            (long long)best.cost_ns);
     zb_profile_free(profile);
