@@ -55,8 +55,9 @@ static enum zb_status read_data_at(const char *path, const struct zb_replay_opti
 
 enum zb_status zb_replay_read_data(const struct zb_replay_options *options, const struct zb_gpt *gpt,
                                    struct zb_corpus *corpus, struct zb_error *error) {
-  // From build/, from build/san-*/, from where it is installed.
+  // From build/, from build/san-*/, from a folder in there, from where it is installed.
   static const char *const beside[] = {"/../configs/models/text.txt", "/../../configs/models/text.txt",
+                                       "/../../../configs/models/text.txt",
                                        "/../share/zbsolve/configs/models/text.txt"};
   if (options->data) return read_data_at(options->data, options, gpt, corpus, error);
   char program[PATH_MAX];
