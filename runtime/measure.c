@@ -18,6 +18,13 @@ static const int64_t patience_ns = INT64_C(60000000000), moment_ns = INT64_C(100
 
 enum { BUFFERS = 4 };
 
+// Where all devices begin at once; whoever is missing can be counted off.
+struct start {
+  pthread_mutex_t lock;
+  pthread_cond_t all_here;
+  int missing;
+};
+
 struct meter {
   void *state, *buffer[BUFFERS];
   const struct zb_compute_setup *setup;
@@ -25,8 +32,8 @@ struct meter {
   int repeats;
   int64_t *f_ns, *b_ns, *w_ns, *bw_ns; // [stages], the device's own are filled
   int64_t static_bytes;
-  struct zb_interval when[5];  // of time_once; filled by a finish, after a failure by close_meter's
-  pthread_barrier_t *together; // NULL: alone
+  struct zb_interval when[5]; // of time_once; filled by a finish, after a failure by close_meter's
+  struct start *together;     // NULL: alone
   pthread_t thread;
   enum zb_status status;
   struct zb_error error;
@@ -85,6 +92,14 @@ static enum zb_status time_stage(struct meter *meter, int stage) {
   return status;
 }
 
+static void count_off(struct start *start, bool waits) {
+  pthread_mutex_lock(&start->lock);
+  start->missing--;
+  pthread_cond_broadcast(&start->all_here);
+  while (waits && start->missing > 0) pthread_cond_wait(&start->all_here, &start->lock);
+  pthread_mutex_unlock(&start->lock);
+}
+
 static enum zb_status time_device(struct meter *meter) {
   const struct zb_compute *compute = meter->compute;
   const struct zb_compute_setup *setup = meter->setup;
@@ -93,7 +108,7 @@ static enum zb_status time_device(struct meter *meter) {
   for (int k = 0; status == ZB_OK && k < BUFFERS; k++)
     status = compute->allocate(meter->state, bytes, &meter->buffer[k], &meter->error);
   // Whoever failed must not keep the others waiting.
-  if (meter->together) pthread_barrier_wait(meter->together);
+  if (meter->together) count_off(meter->together, true);
   for (int s = 0; status == ZB_OK && s < setup->profile->stages; s++)
     if (setup->profile->device_of[s] == setup->device) status = time_stage(meter, s);
   if (status == ZB_OK) meter->static_bytes = compute->memory(meter->state).static_bytes;
@@ -117,20 +132,16 @@ static void *run_meter(void *argument) {
 
 static enum zb_status run_meters(struct meter *meter, int devices, struct zb_error *error) {
   bool at_once = devices > 1 && meter[0].compute->at_once() >= devices;
-  pthread_barrier_t together;
   enum zb_status status = ZB_OK;
   if (at_once) {
-    pthread_barrier_init(&together, NULL, (unsigned)devices);
+    struct start together = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, devices};
     int started = 0;
     for (; started < devices; started++) {
       meter[started].together = &together;
       if (pthread_create(&meter[started].thread, NULL, run_meter, &meter[started]) != 0) break;
     }
-    // Threads that wait at a barrier cannot be called off: its other places are taken by standing in for
-    // them.
-    for (int d = started; d < devices; d++) pthread_barrier_wait(&together);
+    for (int d = started; d < devices; d++) count_off(&together, false);
     for (int d = 0; d < started; d++) pthread_join(meter[d].thread, NULL);
-    pthread_barrier_destroy(&together);
     if (started < devices) status = zb_fail(error, ZB_FAILED, "no thread for device %d", started);
   } else {
     for (int d = 0; d < devices; d++) run_meter(&meter[d]);
