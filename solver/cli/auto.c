@@ -134,7 +134,7 @@ static void close_improvers(struct improvers *improvers) {
 
 static enum zb_status open_improvers(struct zb_problem *problem, struct improvers *improvers,
                                      struct zb_error *error) {
-  *improvers = (struct improvers){NULL};
+  *improvers = (struct improvers){0};
   if (problem->profile->devices == 1) return ZB_OK;
   enum zb_status status = zb_exchanger_create(problem, &improvers->exchanger, error);
   if (status != ZB_OK) return status;
