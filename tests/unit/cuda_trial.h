@@ -76,6 +76,28 @@ static inline uint64_t digest_of_stages(const struct trial *trial, const struct 
   return digest;
 }
 
+// What the first run of a model ended in, and all others must.
+struct ending {
+  double loss[8];
+  uint64_t parameters; // digest
+  bool known;
+};
+
+// Of a run without a pipeline.
+static inline void end_straight(const struct trial *trial, struct ending *ending) {
+  struct zb_checkpoint *trained = NULL;
+  struct zb_error error = {0};
+  struct zb_standin setup = setup_of(seed_of_all, 1);
+  zb_standin_begin(&setup);
+  expect(zb_straight_run(&trial->training, &zb_compute_cuda, 0, ending->loss, &trained, &error) == ZB_OK,
+         "%s", error.text);
+  ending->parameters =
+      zb_digest_add(ZB_DIGEST_START, trained->values, trained->count * sizeof *trained->values);
+  ending->known = true;
+  zb_checkpoint_free(trained);
+  expect_clean("without a pipeline");
+}
+
 static inline struct zb_standin_counts counts_of(struct trial *trial, int64_t steps, int64_t *instructions) {
   struct zb_standin setup = setup_of(seed_of_all, trial->program->devices);
   struct zb_crew crew;

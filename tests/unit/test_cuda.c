@@ -12,13 +12,6 @@
 #include "tests/standin/standin.h"
 #include "tests/unit/cuda_trial.h"
 
-// What the first run of a model ended in, and all others must.
-struct ending {
-  double loss[8];
-  uint64_t parameters; // digest
-  bool known;
-};
-
 static void expect_ending(const struct trial *trial, const struct zb_crew *crew, struct ending *ending,
                           const char *what) {
   const struct zb_profile *profile = trial->program->profile;
@@ -62,20 +55,6 @@ static const struct {
     {"zb-h1", 8, 3},
 };
 enum { SCHEDULES = sizeof schedules / sizeof *schedules };
-
-static void end_straight(const struct trial *trial, struct ending *ending) {
-  struct zb_checkpoint *trained = NULL;
-  struct zb_error error = {0};
-  struct zb_standin setup = setup_of(seed_of_all, 1);
-  zb_standin_begin(&setup);
-  expect(zb_straight_run(&trial->training, &zb_compute_cuda, 0, ending->loss, &trained, &error) == ZB_OK,
-         "%s", error.text);
-  ending->parameters =
-      zb_digest_add(ZB_DIGEST_START, trained->values, trained->count * sizeof *trained->values);
-  ending->known = true;
-  zb_checkpoint_free(trained);
-  expect_clean("without a pipeline");
-}
 
 static void run_schedules(enum zb_dtype dtype, int64_t runs) {
   if (getenv("ZB_RUNS")) runs = atoi(getenv("ZB_RUNS"));

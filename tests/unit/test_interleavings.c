@@ -20,26 +20,12 @@ static int64_t runs_of_each(void) {
 }
 
 // What runs are compared with, by what decides it: the number of steps, and whether gradients are clipped.
-static struct ending {
-  bool known;
-  double loss[STEPS_OF_A_GRAPH];
-  uint64_t parameters;
-} endings[2][2];
+static struct ending endings[2][2];
 
 static const struct ending *ending_of(struct trial *trial) {
   struct ending *ending = &endings[trial->training.steps == STEPS_OF_A_GRAPH][trial->gpt.adamw.clip > 0];
   if (ending->known) return ending;
-  struct zb_checkpoint *trained = NULL;
-  struct zb_error error = {0};
-  struct zb_standin setup = setup_of(seed_of_all, 1);
-  zb_standin_begin(&setup);
-  expect(zb_straight_run(&trial->training, &zb_compute_cuda, 0, ending->loss, &trained, &error) == ZB_OK,
-         "%s", error.text);
-  ending->parameters =
-      zb_digest_add(ZB_DIGEST_START, trained->values, trained->count * sizeof *trained->values);
-  ending->known = true;
-  zb_checkpoint_free(trained);
-  expect_clean("without a pipeline");
+  end_straight(trial, ending);
   const struct ending *other =
       &endings[trial->training.steps == STEPS_OF_A_GRAPH][trial->gpt.adamw.clip <= 0];
   expect(!other->known || other->parameters != ending->parameters, "a clip that clips nothing");
