@@ -41,6 +41,7 @@ struct zb_proof_node {
 struct zb_proof {
   struct zb_proof_node *node;
   size_t count, capacity;
+  bool fronts; // empty, and front.h refutes what propagation leaves
 };
 // Returns the new node's number, or ZB_PROOF_LEAF if memory ran out.
 int32_t zb_proof_add(struct zb_proof *proof, const struct zb_split *split);

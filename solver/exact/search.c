@@ -41,6 +41,7 @@ static const struct {
   bool probing;
   int dive_every;
 } portfolio[] = {
+    {ZB_UNIT_FRONT, ZB_PICK_SMALLEST, false, 192, false, 0},
     {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, false, 4, false, 50},
     {ZB_UNIT_CLIMB, ZB_PICK_EARLIEST, false, 4, false, 50},
     {ZB_UNIT_RAISE, ZB_PICK_SMALLEST, false, 48, true, 300},
@@ -54,8 +55,9 @@ enum {
   FIRST_LINKED = OWN_UNITS - 2 // it and those behind it go on from each other, but for improvers that do not
 };
 
-// Rounds before improvers take part: most of what closes does so there. And rounds before trees probe, which
-// takes long on large profiles: their first targets lie better once the cost has come down.
+// Rounds before improvers and layers take part: most of what closes does so there, and by a tree. And rounds
+// before trees probe, which takes long on large profiles: their first targets lie better once the cost has
+// come down.
 enum { PLAIN_ROUNDS = 1, UNPROBED_ROUNDS = 2 };
 
 struct search {
@@ -268,6 +270,7 @@ static void prepare_units(struct search *search, int round, int64_t work) {
     struct zb_unit *unit = &search->unit[i];
     unit->kind = i < OWN_UNITS ? portfolio[i].kind : ZB_UNIT_IMPROVE;
     unit->work = (unit->kind == ZB_UNIT_CLIMB ? work : zb_min(work, most_work)) / 16 * unit->share;
+    if (unit->kind == ZB_UNIT_FRONT && plain) unit->work = 0;
     if (i >= OWN_UNITS) {
       unit->improver = &search->problem->improver[i - OWN_UNITS];
       continue;
@@ -344,6 +347,7 @@ static void close_search(struct search *search) {
     zb_proof_free(&search->unit[i].tree_proof);
     zb_tree_free(&search->unit[i].tree);
     zb_state_close(&search->unit[i].state);
+    zb_front_free(search->unit[i].front);
   }
 }
 

@@ -79,6 +79,7 @@ void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_w
   unit->nodes = 0;
   unit->status = ZB_OK;
   unit->proof.count = 0;
+  unit->proof.fronts = false;
   worker->lattice.halt = &unit->halt;
   const unsigned off = known->rules_off;
   switch (unit->kind) {
@@ -90,6 +91,9 @@ void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_w
     break;
   case ZB_UNIT_NEIGHBOUR:
     if (!(off & ZB_RULE_BIT(ZB_RULE_NEIGHBOUR))) zb_unit_neighbour(unit, known, worker);
+    break;
+  case ZB_UNIT_FRONT:
+    if (!(off & ZB_RULE_BIT(ZB_RULE_FRONT))) zb_unit_front(unit, known, worker);
     break;
   case ZB_UNIT_IMPROVE:
     zb_unit_improve(unit, known, worker);

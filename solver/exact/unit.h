@@ -6,6 +6,7 @@
 #ifndef ZB_UNIT_H
 #define ZB_UNIT_H
 
+#include "solver/exact/front.h"
 #include "solver/exact/orders.h"
 #include "solver/exact/proof.h"
 #include "solver/exact/tree.h"
@@ -30,6 +31,7 @@ enum zb_unit_kind {
   ZB_UNIT_RAISE,     // complete trees that narrow in on the best bound they can prove
   ZB_UNIT_CLIMB,     // one tree at the bound: if that is the optimum, dives inside a tree mostly find it
   ZB_UNIT_NEIGHBOUR, // small trees around the best orders
+  ZB_UNIT_FRONT,     // partial schedules layer by layer
   ZB_UNIT_IMPROVE,   // somebody else's search for schedules
 };
 
@@ -49,6 +51,11 @@ struct zb_unit {
   struct zb_proof tree_proof;
   bool tree_open, probed; // probed: `part` comes from trees with probes
   int64_t tree_most, tree_left;
+  // FRONT: the search that rounds go on with, how many a layer it keeps, the most that there is room for, and
+  // whether it has found all that it can; kept.
+  struct zb_front *front;
+  size_t front_width, front_most;
+  bool front_open, front_done;
   int level, failures; // NEIGHBOUR: how wide neighbourhoods are, tries since the last success; kept
   struct zb_halt halt;
 
@@ -78,6 +85,7 @@ void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_w
 // The kinds of work, in files of their names.
 void zb_unit_raise(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_climb(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
+void zb_unit_front(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_neighbour(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_improve(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 
