@@ -4,7 +4,8 @@
  * form below; window propagation (zbcheck_window.c) that refutes bound - 1 as it stands; a proof tree in the
  * file, whose leaves propagation refutes one by one (zbcheck_proof.c). A tree is walked whenever there is
  * one, so that it is checked too. A file whose bound needs less than the rules of propagation says so, and is
- * held to it: `relaxation` changes what the leaves may use. */
+ * held to it: `relaxation` changes what the leaves may use. With `fronts` it needs more, a search in place of
+ * a tree (zbcheck_front.c). */
 #include "zbcheck.h"
 
 #include <string.h>
@@ -125,17 +126,40 @@ static bool find_tree(struct zc_run *run, const struct zc_document *document,
   return true;
 }
 
-/* What the file's word relaxes. */
-static bool read_relaxation(struct zc_run *run, const struct zc_profile *profile,
-                            const struct zc_schedule *schedule, bool *poured) {
-  const struct zc_node *word = schedule->relaxation;
+/* Whether the search in layers is for such a profile: see zbcheck_front.c. */
+static bool check_fronts(struct zc_run *run, const struct zc_profile *p, const struct zc_schedule *schedule,
+                         bool in_order, bool has_tree) {
+  if (!in_order) return zc_stop(run, ZC_WRONG, "relaxation says fronts, which is for a chain");
+  if (schedule->objective == ZC_PERIOD)
+    return zc_stop(run, ZC_WRONG, "relaxation says fronts, which is for span and makespan");
+  if (has_tree) return zc_stop(run, ZC_WRONG, "relaxation says fronts, which has no proof tree");
+  for (int32_t s = 0; s < p->stages; s++) {
+    if (p->bw[s] < p->b[s] + p->w[s])
+      return zc_stop(run, ZC_WRONG, "relaxation says fronts, but BW of stage %d is faster than B and W", s);
+    if (p->keep_b[s] > 0 && p->limit[s] != ZC_NO_LIMIT)
+      return zc_stop(run, ZC_WRONG,
+                     "relaxation says fronts, but B of stage %d adds to memory that is limited", s);
+  }
+  return true;
+}
 
-  *poured = word && zc_text_is(word, "fluid-w");
+/* What the file's word relaxes, or adds. */
+static bool read_relaxation(struct zc_run *run, const struct zc_profile *profile,
+                            const struct zc_schedule *schedule, bool has_tree, enum zc_rules *rules) {
+  const struct zc_node *word = schedule->relaxation;
+  bool in_order = true;
+
+  *rules = ZC_SWEPT;
   if (!word) return true;
-  if (!*poured) return zc_stop(run, ZC_WRONG, "relaxation says %.60s, known is fluid-w", word->text);
-  for (int32_t s = 0; s < profile->stages; s++)
-    if (profile->device_of[s] != s) return true;
-  return zc_stop(run, ZC_WRONG, "relaxation says fluid-w, on a chain every W is counted");
+  for (int32_t s = 0; s < profile->stages; s++) in_order = in_order && profile->device_of[s] == s;
+  if (zc_text_is(word, "fronts")) {
+    *rules = ZC_FRONTS;
+    return check_fronts(run, profile, schedule, in_order, has_tree);
+  }
+  *rules = ZC_POURED;
+  if (!zc_text_is(word, "fluid-w"))
+    return zc_stop(run, ZC_WRONG, "relaxation says %.60s, known are fluid-w and fronts", word->text);
+  return !in_order || zc_stop(run, ZC_WRONG, "relaxation says fluid-w, on a chain every W is counted");
 }
 
 bool zc_check_bound(struct zc_run *run, const struct zc_document *document, const struct zc_profile *profile,
@@ -143,11 +167,11 @@ bool zc_check_bound(struct zc_run *run, const struct zc_document *document, cons
   int64_t closed = zc_closed_form(profile, schedule->objective);
   struct zc_document tree_document = {0};
   const struct zc_node *tree = NULL;
-  bool poured = false;
+  enum zc_rules rules;
 
-  if (!read_relaxation(run, profile, schedule, &poured)) return false;
+  if (!read_relaxation(run, profile, schedule, schedule->proof || proof_path, &rules)) return false;
   if (!find_tree(run, document, schedule, proof_path, &tree_document, &tree)) return false;
   zc_note(run, "the closed form gives %lld ns", (long long)closed);
   if (!tree && closed >= schedule->bound) return true;
-  return zc_check_proof(run, &tree_document, profile, schedule->objective, schedule->bound - 1, poured, tree);
+  return zc_check_proof(run, &tree_document, profile, schedule->objective, schedule->bound - 1, rules, tree);
 }

@@ -6,12 +6,6 @@
 
 enum { CLASSES = 3 }; /* F, B, W */
 
-/* The states (i, j, low..high) of one pair (F done, B done); state l is at times[base + l]. */
-struct zc_row {
-  int64_t base;
-  int32_t low, high;
-};
-
 struct lane {
   const struct zc_stage *stage;
   bool limited;

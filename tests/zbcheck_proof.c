@@ -223,16 +223,28 @@ static bool walk_tree(struct walk *walk, const struct zc_node *tree) {
                           (long long)walk->item, describe(walk, text, sizeof text));
 }
 
+static bool take_search(struct walk *walk, enum zc_outcome outcome) {
+  if (outcome == ZC_TOO_LARGE)
+    return zc_stop(walk->run, ZC_NOT_REDONE, "relaxation says fronts, and they need more than 2 GiB");
+  if (outcome == ZC_OPEN)
+    return zc_stop(walk->run, ZC_WRONG, "bound_ns says %lld, and a schedule of cost %lld or less was found",
+                   (long long)walk->target + 1, (long long)walk->target);
+  return take(walk, outcome);
+}
+
 bool zc_check_proof(struct zc_run *run, const struct zc_document *document, const struct zc_profile *profile,
-                    enum zc_objective objective, int64_t target, bool poured, const struct zc_node *tree) {
+                    enum zc_objective objective, int64_t target, enum zc_rules rules,
+                    const struct zc_node *tree) {
   struct walk walk = {.run = run, .document = document, .profile = profile, .target = target};
   bool good;
 
   if (profile->chunks > ZC_MOST_CHUNKS)
     return zc_stop(run, ZC_NOT_REDONE, "%d stages a device, at most %d are", profile->chunks, ZC_MOST_CHUNKS);
-  walk.windows = zc_windows_new(run, profile, objective, target, poured);
+  walk.windows = zc_windows_new(run, profile, objective, target, rules == ZC_POURED);
   if (!walk.windows) return false;
   good = take(&walk, zc_windows_propagate(walk.windows));
+  if (good && rules == ZC_FRONTS && walk.refuted_at == 0)
+    good = take_search(&walk, zc_fronts_search(walk.windows));
   if (good && tree) {
     good = walk_tree(&walk, tree);
   } else if (good) {

@@ -88,6 +88,8 @@ holds tree-merged.json 'optimal'
 holds tree-apart.json 'optimal'
 holds tree-v.json 'period 146 ns, bound 146 ns'
 holds poured.json 'span 213 ns, bound 213 ns'
+holds fronts.json 'span 402000 ns, bound 388000 ns' -v
+holds fronts.json 'zbcheck: fronts: ' -v
 holds infeasible.json 'device 1 needs 11 B and its limit is 10 B'
 holds unknown.json 'no schedule, bound 9 ns'
 holds chain.json '{"verdict": "holds", "exit": 0' --json
@@ -310,13 +312,40 @@ lie tree-v.json "$us; s/,8000\\]/,8999]/g" 0 'bound 145001 ns'
 lie tree-v.json "$us; s/145001/146001/" 4 'is not refuted for a cost of 146000'
 lie tree-v.json "$us; s/,17000\\]/,-1]/" 4 'is not refuted for a cost of 145000'
 # under another relaxation, or none that is known
-lie poured.json 's/"fluid-w"/"merged"/' 4 'relaxation says merged, known is fluid-w'
-lie poured.json 's/"fluid-w"/"fluid-w "/' 4 'known is fluid-w'
+lie poured.json 's/"fluid-w"/"merged"/' 4 'relaxation says merged, known are fluid-w and fronts'
+lie poured.json 's/"fluid-w"/"fluid-w "/' 4 'known are fluid-w'
 lie poured.json 's/"",0,14\]/"",0,8]/' 4 'leaf 2 is not refuted for a cost of 212'
 lie tree-merged.json 's/"method"/"relaxation": "fluid-w", &/' 4 'leaf 4 is not refuted for a cost of 143'
 lie tree-apart.json 's/"method"/"relaxation": "fluid-w", &/' 4 'leaf 1 is not refuted for a cost of 148'
 lie tree-v.json 's/"method"/"relaxation": "fluid-w", &/' 0 'holds'
 lie tree.json 's/"method"/"relaxation": "fluid-w", &/' 4 'on a chain every W is counted'
+# the search of fronts: one above the optimum, without it, and where it is not for
+lie fronts.json 's/388000, "gap": 0.034826/388001, "gap": 0.034823/' 4 'bound_ns says 388001, and a schedule of cost 388000 or less was found'
+lie fronts.json 's/388000, "gap": 0.034826/387001, "gap": 0.037311/' 0 'bound 387001 ns' -v
+lie fronts.json 's/, "relaxation": "fronts"//' 4 'propagation does not refute 387999'
+lie fronts.json 's/"bw": \[32000, 24000/"bw": [32000, 22999/' 4 'relaxation says fronts, but BW of stage 1 is faster than B and W'
+lie fronts.json 's/"b": \[-2, -6, -1\], "w": \[0, -1, -2\]/"b": [-2, -6, 0], "w": [0, -1, -3]/' 0 'bound 388000 ns' -v
+lie fronts.json 's/"b": \[-2, -6, -1\], "w": \[0, -1, -2\]/"b": [-2, -6, 1], "w": [0, -1, -4]/; s/"limit": \[6, 20, 5\]/"limit": [6, 20, 6]/; s/"peak_bytes": 5, "busy_ns": 245000/"peak_bytes": 6, "busy_ns": 245000/' 4 'relaxation says fronts, but B of stage 2 adds to memory that is limited'
+lie fronts.json 's/"span", "status"/"period", "status"/' 4 'relaxation says fronts, which is for span and makespan'
+lie fronts.json 's/"devices": \[$/"proof": [0], &/' 4 'relaxation says fronts, which has no proof tree'
+lie tree.json 's/"method"/"relaxation": "fronts", &/' 4 'relaxation says fronts, which has no proof tree'
+verdict 'fronts and a proof file' 4 'which has no proof tree' "$here/zbcheck/fronts.json" --proof "$here/zbcheck/tree-file.proof"
+lie loop.json 's/"method"/"relaxation": "fronts", &/' 4 'relaxation says fronts, which is for a chain' -v
+lie single.json 's/"method"/"relaxation": "fronts", &/' 0 'holds' -v
+lie zero.json 's/"method"/"relaxation": "fronts", &/' 0 'holds' -v
+# an op of another device ends first where clocks are compared that begin at different times
+cat >"$work/clocks.json" <<'END'
+{"zbsolve_schedule": 1, "method": "test", "objective": "span", "status": "unknown", "relaxation": "fronts", "bound_ns": 88,
+ "profile": {"zbsolve_profile": 1, "name": "two devices", "devices": 2, "microbatches": 4,
+  "time": {"unit": "ns", "f": 9, "b": 5, "w": 6, "comm": 1}, "memory": {"unit": "B", "f": 9, "b": -5, "w": -4, "limit": [23, 27]}}}
+END
+verdict 'clocks of two devices' 4 'a schedule of cost 87 or less was found' "$work/clocks.json"
+sed 's/88/87/' "$work/clocks.json" >"$work/clocks-optimum.json"
+verdict 'clocks of two devices, the optimum' 0 'no schedule, bound 87 ns' "$work/clocks-optimum.json" -v
+sed 's/"chunks": 13, "placement": "loop"/"placement": [0]/; s/"bound_ns"/"relaxation": "fronts", &/' "$work/many.json" >"$work/one.json"
+verdict 'fronts of a list that is a chain' 4 'a schedule of cost 39 or less was found' "$work/one.json"
+sed 's/"devices": 1/"devices": 2/; s/\[0\]/[1, 0]/' "$work/one.json" >"$work/turned.json"
+verdict 'fronts of a list that is none' 4 'which is for a chain' "$work/turned.json"
 lie tree-file.json 's/"sha256": "[0-9a-f]{4}/"sha256": "0000/' 4 'proof.sha256 says 0000'
 lie tree-file.json 's/"tree-file.proof"/"other.proof"/' 10 'bound not redone'
 lie tree-file.json 's/"tree-file.proof"/"..\/tree-file.proof"/' 2 'expected the name of a file beside the schedule'

@@ -5,6 +5,7 @@
  *   zbcheck_sweep.c    the sweep of a device with several
  *   zbcheck_pour.c     the same where W is poured and not counted: the relaxation `fluid-w`
  *   zbcheck_nodes.c    the sparse sets of states of the last two
+ *   zbcheck_front.c    a search over all devices at once, from what propagation found: `fronts`
  *
  * Times in ns, on the clock of the device that is spoken about. */
 #ifndef ZBCHECK_WINDOW_H
@@ -62,7 +63,12 @@ struct zc_change {
 };
 
 struct zc_nodes;
-struct zc_row;
+
+/* One stage a device: the states (i, j, low..high) of one pair (F done, B done); l is at times[base + l]. */
+struct zc_row {
+  int64_t base;
+  int32_t low, high;
+};
 
 struct zc_windows {
   struct zc_run *run;
