@@ -41,7 +41,8 @@ static const struct {
   bool probing;
   int dive_every;
 } portfolio[] = {
-    {ZB_UNIT_FRONT, ZB_PICK_SMALLEST, false, 192, false, 0},
+    {ZB_UNIT_FRONT, ZB_PICK_SMALLEST, false, 128, false, 0},
+    {ZB_UNIT_FRONT_UP, ZB_PICK_SMALLEST, false, 128, false, 0},
     {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, false, 4, false, 50},
     {ZB_UNIT_CLIMB, ZB_PICK_EARLIEST, false, 4, false, 50},
     {ZB_UNIT_RAISE, ZB_PICK_SMALLEST, false, 48, true, 300},
@@ -270,7 +271,7 @@ static void prepare_units(struct search *search, int round, int64_t work) {
     struct zb_unit *unit = &search->unit[i];
     unit->kind = i < OWN_UNITS ? portfolio[i].kind : ZB_UNIT_IMPROVE;
     unit->work = (unit->kind == ZB_UNIT_CLIMB ? work : zb_min(work, most_work)) / 16 * unit->share;
-    if (unit->kind == ZB_UNIT_FRONT && plain) unit->work = 0;
+    if ((unit->kind == ZB_UNIT_FRONT || unit->kind == ZB_UNIT_FRONT_UP) && plain) unit->work = 0;
     if (i >= OWN_UNITS) {
       unit->improver = &search->problem->improver[i - OWN_UNITS];
       continue;

@@ -93,6 +93,7 @@ void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_w
     if (!(off & ZB_RULE_BIT(ZB_RULE_NEIGHBOUR))) zb_unit_neighbour(unit, known, worker);
     break;
   case ZB_UNIT_FRONT:
+  case ZB_UNIT_FRONT_UP:
     if (!(off & ZB_RULE_BIT(ZB_RULE_FRONT))) zb_unit_front(unit, known, worker);
     break;
   case ZB_UNIT_IMPROVE:

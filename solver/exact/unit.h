@@ -31,7 +31,8 @@ enum zb_unit_kind {
   ZB_UNIT_RAISE,     // complete trees that narrow in on the best bound they can prove
   ZB_UNIT_CLIMB,     // one tree at the bound: if that is the optimum, dives inside a tree mostly find it
   ZB_UNIT_NEIGHBOUR, // small trees around the best orders
-  ZB_UNIT_FRONT,     // partial schedules layer by layer
+  ZB_UNIT_FRONT,     // partial schedules layer by layer, below the cost
+  ZB_UNIT_FRONT_UP,  // the same from the bound up
   ZB_UNIT_IMPROVE,   // somebody else's search for schedules
 };
 
@@ -51,10 +52,13 @@ struct zb_unit {
   struct zb_proof tree_proof;
   bool tree_open, probed; // probed: `part` comes from trees with probes
   int64_t tree_most, tree_left;
-  // FRONT: the search that rounds go on with, how many a layer it keeps, the most that there is room for, and
-  // whether it has found all that it can; kept.
+  // FRONT: the search that rounds go on with, its target, how many a layer it keeps below the cost, the most
+  // that there is room for, and whether that has found all that it can. From the bound: the part of the way
+  // to the cost, the work after which a target is given up, and what is left of it. All kept.
   struct zb_front *front;
+  int64_t front_target, front_work, front_left;
   size_t front_width, front_most;
+  double front_part;
   bool front_open, front_done;
   int level, failures; // NEIGHBOUR: how wide neighbourhoods are, tries since the last success; kept
   struct zb_halt halt;
