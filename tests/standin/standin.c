@@ -106,6 +106,8 @@ static const struct {
   size_t offset;
 } numbers[] = {
     {"devices", offsetof(struct zb_standin, devices)},
+    {"visible", offsetof(struct zb_standin, visible)},
+    {"nccl_version", offsetof(struct zb_standin, nccl_version)},
     {"memory_bytes", offsetof(struct zb_standin, memory_bytes)},
     {"patience_ms", offsetof(struct zb_standin, patience_ms)},
     {"idle_ms", offsetof(struct zb_standin, idle_ms)},
@@ -184,9 +186,26 @@ static void *idle(void *unused) {
   return NULL;
 }
 
+static void count_visible(struct zb_standin *setup) {
+  bool seen[10] = {false};
+  setup->devices = 0;
+  for (int64_t digits = setup->visible; digits; digits /= 10) {
+    if (seen[digits % 10]) setup->no_device = 1;
+    seen[digits % 10] = true;
+    setup->devices++;
+  }
+}
+
+int zb_standin_gpu(int device) {
+  int64_t digits = zb_standin_setup.visible;
+  for (int64_t k = zb_standin_setup.devices - 1; k > device; k--) digits /= 10;
+  return digits ? (int)(digits % 10) - 1 : device;
+}
+
 static void start(const struct zb_standin *setup) {
   zb_standin_setup = *setup;
   struct zb_standin *s = &zb_standin_setup;
+  if (s->visible) count_visible(s);
   if (!s->devices) s->devices = 8;
   if (s->devices > ZB_STANDIN_DEVICES) s->devices = ZB_STANDIN_DEVICES;
   if (!s->memory_bytes) s->memory_bytes = (int64_t)4 << 30;

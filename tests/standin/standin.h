@@ -39,11 +39,14 @@ struct zb_standin {
   uint64_t seed;
   enum zb_standin_when when; // in ZB_STANDIN: random, eager, late
   int64_t devices;           // 0: 8
-  int64_t memory_bytes;      // of each device; 0: 4 GiB
-  int64_t patience_ms; // a wait that takes longer ends with an error and a report of what is stuck; 0: 20000
-  int64_t idle_ms;     // how long nothing runs before the device goes on by itself; 0: 5
-  int64_t host;        // machines in one communicator count as different where this differs
-  int64_t unchecked;   // 1: a process that was set up by ZB_STANDIN ends well in spite of leaks and misuse
+  int64_t visible;      // which of the machine's GPUs, from 1, this process sees, a digit each, in its order:
+                        // CUDA_VISIBLE_DEVICES. One that is there twice: none at all. 0: the first `devices`
+  int64_t nccl_version; // of the library that is loaded, as NCCL_VERSION_CODE; 0: the header's
+  int64_t memory_bytes; // of each device; 0: 4 GiB
+  int64_t patience_ms;  // a wait that takes longer ends with an error and a report of what is stuck; 0: 20000
+  int64_t idle_ms;      // how long nothing runs before the device goes on by itself; 0: 5
+  int64_t host;         // machines in one communicator count as different where this differs
+  int64_t unchecked;    // 1: a process that was set up by ZB_STANDIN ends well in spite of leaks and misuse
 
   // What goes wrong. A number n: the n-th time, counted from 1; 0: never.
   int64_t no_driver;       // 1: there is none

@@ -27,7 +27,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     properties->warpSize = 32;
     properties->maxThreadsPerBlock = 1024;
     properties->sharedMemPerBlock = 48 << 10;
-    properties->pciBusID = device + 1;
+    properties->pciBusID = zb_standin_gpu(device) + 1;
     properties->unifiedAddressing = 1;
     properties->asyncEngineCount = 2;
     properties->concurrentKernels = 1;
@@ -62,7 +62,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 cudaError_t cudaDeviceGetPCIBusId(char *id, int size, int device) {
   cudaError_t status = enter_for(device);
   if (!status && size < 13) status = cudaErrorInvalidValue;
-  if (!status) snprintf(id, (size_t)size, "0000:%02X:00.0", (unsigned)(device + 1) & 0xff);
+  if (!status) snprintf(id, (size_t)size, "0000:%02X:00.0", (unsigned)(zb_standin_gpu(device) + 1) & 0xff);
   return zb_standin_leave(status);
 }
 

@@ -114,7 +114,7 @@ static void where(const struct ncclComm *c, int rank, int64_t *host, int *device
     return;
   }
   *host = here->host;
-  *device = here->device;
+  *device = zb_standin_gpu(here->device);
 }
 
 static ncclResult_t look_for_duplicates(struct ncclComm *c) {
@@ -297,7 +297,8 @@ ncclResult_t ncclCommCuDevice(const ncclComm_t c, int *device) {
 
 ncclResult_t ncclGetVersion(int *version) {
   ncclResult_t result = zb_standin_nccl_enter(ENTER_FAILS);
-  if (!result) *version = NCCL_VERSION_CODE;
+  if (!result)
+    *version = zb_standin_setup.nccl_version ? (int)zb_standin_setup.nccl_version : NCCL_VERSION_CODE;
   return zb_standin_nccl_leave(result);
 }
 

@@ -69,8 +69,11 @@ static void say(struct link *link, struct frame frame, const void *data) {
 }
 
 static struct frame hello(const struct ncclComm *c) {
-  return (struct frame){
-      .kind = HELLO, .rank = c->rank, .ranks = c->clique->ranks, .device = c->device, .host = c->host};
+  return (struct frame){.kind = HELLO,
+                        .rank = c->rank,
+                        .ranks = c->clique->ranks,
+                        .device = zb_standin_gpu(c->device),
+                        .host = c->host};
 }
 
 static void greet(struct link *link, const struct frame *frame) {

@@ -98,6 +98,7 @@ enum entry {
 cudaError_t zb_standin_enter(int entry);
 cudaError_t zb_standin_leave(cudaError_t status); // lets the device work, gives the lock back
 int zb_standin_current(void);                     // this thread's device
+int zb_standin_gpu(int device);                   // which of the machine's it is, from 0
 void zb_standin_report(const char *format, ...) __attribute__((format(printf, 1, 2))); // misuse
 bool zb_standin_fault(int64_t wanted, int64_t counter); // the setup asks for it now
 uint64_t zb_standin_below(uint64_t bound);

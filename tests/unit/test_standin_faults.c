@@ -152,6 +152,18 @@ static void test_no_device(void **state) {
   assert_int_equal(count, 3);
   gives(cudaSetDevice(3), cudaErrorInvalidDevice);
   end_well();
+  char bus[16];
+  begin((struct zb_standin){.visible = 31});
+  good(cudaGetDeviceCount(&count));
+  assert_int_equal(count, 2);
+  good(cudaDeviceGetPCIBusId(bus, sizeof bus, 0));
+  assert_string_equal(bus, "0000:03:00.0");
+  good(cudaDeviceGetPCIBusId(bus, sizeof bus, 1));
+  assert_string_equal(bus, "0000:01:00.0");
+  end_well();
+  begin((struct zb_standin){.visible = 331});
+  gives(cudaGetDeviceCount(&count), cudaErrorNoDevice);
+  end_well();
 }
 
 static void test_a_kernel_breaks_its_device(void **state) {
