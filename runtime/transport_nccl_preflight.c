@@ -2,6 +2,7 @@
 //
 // Each device tells device 0 what it has, over the carrier; device 0 looks for the first thing that cannot
 // work and has the words for it, and all end with its verdict.
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,34 +52,55 @@ static void print_version(int32_t code, char *text, size_t size) {
   snprintf(text, size, "%d.%d.%d", code / 10000, code / 100 % 100, code % 100);
 }
 
-static enum zb_status judge(const struct zb_nccl_hub *hub, struct zb_error *error) {
-  for (int d = 0; d < hub->devices; d++) {
-    const struct zb_nccl_seat *seat = &hub->seat[d];
-    if (seat->version != hub->seat[0].version) {
-      char here[32], there[32];
-      print_version(hub->seat[0].version, here, sizeof here);
-      print_version(seat->version, there, sizeof there);
-      return zb_fail(error, ZB_BAD_INPUT, "device %d on %s has NCCL %s, device 0 on %s has NCCL %s", d,
-                     seat->host, there, hub->seat[0].host, here);
-    }
-    int first = d, together = 0;
-    for (int e = 0; e < hub->devices; e++) {
-      if (strcmp(hub->seat[e].host, seat->host) != 0) continue;
-      together++;
-      if (e < first && strcmp(hub->seat[e].bus, seat->bus) == 0) first = e;
-    }
-    if (first == d) continue;
-    return seat->gpus < together
-               ? zb_fail(error, ZB_BAD_INPUT,
-                         "%s shows %d GPU%s to its %d devices; --transport nccl needs one for each: devices "
-                         "%d and %d would share %s",
-                         seat->host, (int)seat->gpus, seat->gpus == 1 ? "" : "s", together, first, d,
-                         seat->bus)
-               : zb_fail(error, ZB_BAD_INPUT,
-                         "devices %d and %d are both on GPU %s of %s; --transport nccl needs one for each",
-                         first, d, seat->bus, seat->host);
+static bool is_beside(const struct zb_nccl_hub *hub, int d, int e) {
+  return strcmp(hub->seat[d].host, hub->seat[e].host) == 0;
+}
+
+// The first device that is on the GPU of device d: d itself, where no other is.
+static int first_on_gpu_of(const struct zb_nccl_hub *hub, int d) {
+  int e = 0;
+  while (!is_beside(hub, d, e) || strcmp(hub->seat[d].bus, hub->seat[e].bus) != 0) e++;
+  return e;
+}
+
+static enum zb_status judge_version(const struct zb_nccl_hub *hub, int d, struct zb_error *error) {
+  const struct zb_nccl_seat *seat = &hub->seat[d];
+  if (seat->version == hub->seat[0].version) return ZB_OK;
+  char here[32], there[32];
+  print_version(hub->seat[0].version, here, sizeof here);
+  print_version(seat->version, there, sizeof there);
+  return zb_fail(error, ZB_BAD_INPUT, "device %d on %s has NCCL %s, device 0 on %s has NCCL %s", d,
+                 seat->host, there, hub->seat[0].host, here);
+}
+
+// A host has too few GPUs, or has enough, and its processes were shown the same one.
+static enum zb_status judge_gpu(const struct zb_nccl_hub *hub, int d, struct zb_error *error) {
+  const struct zb_nccl_seat *seat = &hub->seat[d];
+  int first = first_on_gpu_of(hub, d), together = 0, used = 0, shown = 0;
+  if (first == d) return ZB_OK;
+  for (int e = 0; e < hub->devices; e++) {
+    if (!is_beside(hub, d, e)) continue;
+    together++;
+    used += first_on_gpu_of(hub, e) == e;
+    if (hub->seat[e].gpus > shown) shown = hub->seat[e].gpus;
   }
-  return ZB_OK;
+  return used <= shown && shown < together
+             ? zb_fail(error, ZB_BAD_INPUT,
+                       "%s shows %d GPU%s to its %d devices; --transport nccl needs one for each: devices "
+                       "%d and %d would share %s",
+                       seat->host, shown, shown == 1 ? "" : "s", together, first, d, seat->bus)
+             : zb_fail(error, ZB_BAD_INPUT,
+                       "devices %d and %d are both on GPU %s of %s; --transport nccl needs one for each",
+                       first, d, seat->bus, seat->host);
+}
+
+static enum zb_status judge(const struct zb_nccl_hub *hub, struct zb_error *error) {
+  enum zb_status status = ZB_OK;
+  for (int d = 0; status == ZB_OK && d < hub->devices; d++) {
+    status = judge_version(hub, d, error);
+    if (status == ZB_OK) status = judge_gpu(hub, d, error);
+  }
+  return status;
 }
 
 enum zb_status zb_nccl_preflight(struct zb_nccl_hub *hub, int64_t deadline_ns, struct zb_error *error) {

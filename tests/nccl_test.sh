@@ -78,6 +78,8 @@ code=$?
 check "another backend" says 2 'transport nccl.* --backend cpu'
 run no_driver=1 "$scratch/zb-h1-2.json"
 check "no driver" test $code != 0 -a "$(wc -l <"$scratch/err")" = 1
+run visible=11 "$scratch/zb-h1-2.json"
+check "a GPU is visible twice" says 2 'no GPU here'
 
 # What goes wrong later. Each device has one line, which says where it was.
 reports() { # DEVICES
@@ -126,6 +128,44 @@ else
   mpi devices=1 2 $nccl "$scratch/zb-h1-2.json"
   check "mpi: one GPU for two" grep -q '^zbreplay: .* shows 1 GPU to its 2 devices; .* devices 0 and 1 would share' "$scratch/err"
   check "mpi: one GPU for two: exit code $code" ended 2
+  # What each process sees of the machine, and with which NCCL.
+  each() { # STAND-IN..: of each rank
+    local words=() d=$#
+    for standin; do words+=(: -n 1 env "ZB_STANDIN=$standin" $nccl "$scratch/zb-h1-$d.json" --verify -q); done
+    timeout 120 mpirun "${words[@]:1}" >"$scratch/out" 2>"$scratch/err" </dev/null
+    code=$?
+  }
+  refused() { # LINE: that one, and no other but of who is where
+    [ "$code" = 2 ] && [ "$(grep -vc '^device [0-9]: rank' "$scratch/err")" = 1 ] && grep -qE "^zbreplay: $1\$" "$scratch/err"
+  }
+  each visible=2 visible=1
+  check "a GPU to each" to_the_bit
+  each visible=21 visible=21
+  check "both GPUs to both" to_the_bit
+  each visible=1 visible=1
+  check "the same GPU to both" refused '.* shows 1 GPU to its 2 devices; .* devices 0 and 1 would share 0000:01:00.0'
+  each visible=12 visible=21
+  check "both GPUs to both, in another order" refused 'devices 0 and 1 are both on GPU 0000:01:00.0 of .*; --transport nccl needs one for each'
+  each visible=12 visible=1
+  check "both GPUs to one, one to the other" refused 'devices 0 and 1 are both on GPU 0000:01:00.0 of .*; .*'
+  each visible=3 visible=1 visible=2 visible=1
+  check "the same GPU to two of four" refused 'devices 1 and 3 are both on GPU 0000:01:00.0 of .*; .*'
+  each nccl_version=22703 nccl_version=22703
+  check "another NCCL than this tree was compiled with" to_the_bit
+  each nccl_version=22703 nccl_version=22703 nccl_version=22809 nccl_version=22703
+  check "one has another NCCL" refused 'device 2 on .* has NCCL 2.28.9, device 0 on .* has NCCL 2.27.3'
+  # The same place on two hosts is two GPUs.
+  other="unshare --uts sh -c"
+  if $other 'hostname other' 2>/dev/null; then
+    options="$scratch/zb-h1-2.json --verify -q"
+    timeout 120 mpirun -n 1 env ZB_STANDIN=visible=1 $nccl $options : -n 1 $other "hostname other
+      ZB_STANDIN=visible=1,host=1 exec $nccl $options" >"$scratch/out" 2>"$scratch/err" </dev/null
+    code=$?
+    check "the same place on two hosts" to_the_bit
+  else
+    skipped=$((skipped + 1))
+    echo "two hosts: no host names of their own here"
+  fi
   cp "$scratch/zb-h1-4.json" "$scratch/kill.json"
   gone() { ! ps -eo stat=,args= | grep -v '^Z' | grep -v grep | grep -q "$scratch/kill.json"; }
   for victim in $(seq 0 "$(many 0 3)"); do
