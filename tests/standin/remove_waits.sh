@@ -93,6 +93,8 @@ parts=$(cd "$scratch" && make -s -j"$(nproc)" WERROR=0 ${cuda_first//test_/build
   { echo "${parts: -2000}"; exit 77; }
 fails() { # COMMAND..
   local pid code
+  # Or the failure of the one before would be this one's.
+  : >"$scratch/log" || exit 1
   (cd "$scratch" && SCRATCH=$scratch exec timeout -k 2 "${LIMIT_S:-200}" stdbuf -oL -eL "$@") >"$scratch/log" 2>&1 </dev/null &
   pid=$!
   while kill -0 $pid 2>/dev/null; do
@@ -104,6 +106,8 @@ fails() { # COMMAND..
   done
   wait $pid
   code=$?
+  # A test that cannot be started notices nothing.
+  case $code in 126 | 127) tail -n 1 "$scratch/log"; exit 1 ;; esac
   [ $code != 0 ]
 } 2>/dev/null
 suite() { # TEST..: ends with the first that fails, and names it in `noticed`
