@@ -21,6 +21,8 @@ CUDA_HOME ?= /usr/local/cuda
 NVCC      ?= $(CUDA_HOME)/bin/nvcc
 CUDA_ARCH ?= 80 90
 BUILD  = build
+# Where what nvcc makes lies: no CC and no SAN changes it, so that builds may share it.
+DEVICE = $(BUILD)
 SAN    =
 
 .DEFAULT_GOAL := all
@@ -77,7 +79,7 @@ BENCH_SRC    := $(filter-out $(if $(filter yes,$(PART_CUDA)),,bench/kernels.c),$
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 double = $(patsubst %.c,$(BUILD)/obj/double/%.o,$(1))
-device = $(patsubst %.cu,$(BUILD)/obj/%.o,$(1))
+device = $(patsubst %.cu,$(DEVICE)/obj/%.o,$(1))
 standin = $(patsubst %.cu,$(BUILD)/obj/standin/%.o,$(1))
 
 PROGRAMS := $(if $(wildcard solver/cli/main.c),$(BUILD)/zbsolve) $(if $(CHECK_SRC),$(BUILD)/zbcheck) \
@@ -108,10 +110,11 @@ Q   = $(if $(V),,@)
 say = $(if $(V),,@echo '  $(1)')
 
 # What the objects and the library were made with; written only when it changes, so that a change rebuilds them.
-record = $(shell mkdir -p '$(BUILD)')$(if $(call differs,$(strip $(2)),$(file <$(1))),$(file >$(1),$(strip $(2))))
+record = $(shell mkdir -p '$(dir $(1))')$(if $(call differs,$(strip $(2)),$(file <$(1))),$(file >$(1),$(strip $(2))))
 differs = $(if $(and $(findstring x$(1)x,x$(2)x),$(findstring x$(2)x,x$(1)x)),,yes)
 $(call record,$(BUILD)/flags,$(CC) $(ALL_CFLAGS) $(LDFLAGS))
-$(call record,$(BUILD)/flags.cuda,$(NVCC) $(NVCC_FLAGS) : $(CC) $(STANDIN_FLAGS))
+$(call record,$(DEVICE)/flags.nvcc,$(NVCC) $(NVCC_FLAGS))
+$(call record,$(BUILD)/flags.standin,$(CC) $(STANDIN_FLAGS))
 $(call record,$(BUILD)/members,$(LIB_SRC) : $(RUN_SRC) : $(SUPPORT_SRC) : $(CHECK_SRC) : $(KERNEL_SRC) : $(STANDIN_SRC))
 
 endif
@@ -121,7 +124,8 @@ help: ## list the targets
 	@echo 'variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 (whole commands), WERROR=1, DEPS=0 (install no packages),'
 	@echo '           CHROMIUM=1 (install a browser for the tests),'
 	@echo '           GLPK|ZLIB|BLAS|MPI|CUDA|NCCL|CMOCKA=auto|1|0 (take it if it links, insist, leave it out),'
-	@echo '           CUDA_HOME (the toolkit), NVCC, CUDA_ARCH="80 90" (device code; the last as PTX too)'
+	@echo '           CUDA_HOME (the toolkit), NVCC, CUDA_ARCH="80 90" (device code; the last as PTX too),'
+	@echo '           DEVICE=DIR (the build whose device code is taken; BUILD itself)'
 
 all: $(PROGRAMS) ## build the programs (default): build/zbsolve, build/zbcheck, build/zbreplay
 
@@ -224,12 +228,12 @@ $(call object,tests/unit/test_kernels.c): OPTIMIZE = -ffp-contract=off
 $(call object,tests/standin/fiber.c tests/standin/shim_block.c): SANITIZE := $(if $(findstring thread,$(SAN)),,$(SANITIZE))
 $(BUILD)/tests/test_shim: $(call standin,tests/unit/shim_kernels.cu)
 
-$(BUILD)/obj/%.o: %.cu $(BUILD)/flags.cuda
+$(DEVICE)/obj/%.o: %.cu $(DEVICE)/flags.nvcc
 	@mkdir -p $(@D)
 	$(call say,nvcc $<)
 	$(Q)$(NVCC) $(INCLUDE) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-$(BUILD)/obj/standin/%.o: %.cu $(BUILD)/flags.cuda
+$(BUILD)/obj/standin/%.o: %.cu $(BUILD)/flags.standin
 	@mkdir -p $(@D)
 	$(call say,cc $< (stand-in))
 	$(Q)$(CC) $(INCLUDE) $(FLAGS_CUDA) $(STANDIN_FLAGS) -MMD -MP -c -o $@ $<
@@ -312,4 +316,4 @@ $(BUILD)/libfuzzer/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libzbtest.a $(BUILD)/
 .SECONDARY:
 .PHONY: all $(OUTER) install run-demo run-tests run-long run-golden run-bench run-fuzz
 
--include $(shell find '$(BUILD)/obj' -name '*.d' 2>/dev/null)
+-include $(sort $(shell find '$(BUILD)/obj' '$(DEVICE)/obj/kernels' -name '*.d' 2>/dev/null))
