@@ -56,6 +56,8 @@ for options in "" "--optimizer post-validation --clip 0.5" "--optimizer post-val
   "--dtype bf16" "--tf32"; do
   for method in zb-h1 1f1b-interleaved zb-v; do
     turn=$((turn + 1))
+    # Again: each kind of options once, methods in turn.
+    if [ -n "${ZB_AGAIN:-}" ] && [ $(((turn - 1) / 3 % 3)) != $(((turn - 1) % 3)) ]; then continue; fi
     on "seed=$((seed + turn)),when=${when[turn % 3]},devices=$((turn % 2 * 3 + 1))" \
       $run "$scratch/$method-4.json" --verify -q $options
     check "$method $options" ended 0

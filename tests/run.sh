@@ -22,7 +22,8 @@
 #
 # Tests find ZBSOLVE, ZBCHECK, CONFIGS (the name `configs`, so that messages carry no path of the machine) and
 # SCRATCH (a directory of their own), both programs on PATH, and ZB_LONG=1 in a long run. `golden` rewrites the
-# expected files of cli, bugs, parse, import, profile, schedule and program instead of comparing.
+# expected files of cli, bugs, parse, import, profile, schedule and program instead of comparing. ZB_AGAIN=1: another
+# build of the same tree has passed all; scripts leave out what only repeats that (the browser, most kills of processes).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 top=$PWD

@@ -85,7 +85,7 @@ static void test_equals_brute_force(void **state) {
   static const enum zb_placement placements[4] = {ZB_LIST, ZB_V, ZB_LIST, ZB_LOOP};
   struct generate_random random = {SEED};
   int compared = 0, above_closed_form = 0, poured = 0, several[7][5] = {{0}};
-  for (int i = 0; compared < 300; i++) {
+  for (int i = 0; compared < part_of(300); i++) {
     struct zb_profile *profile =
         instance_profile_of(&random, placements[i % 4], 4, i % 3 == 0 ? 6 : 3, i % 3 == 0 ? 1 : 3);
     assert_non_null(profile);
@@ -119,7 +119,7 @@ static void test_equals_brute_force(void **state) {
     brute_free(&brute);
     zb_profile_free(profile);
   }
-  assert_true(above_closed_form > 50 && poured > 20);
+  assert_true(above_closed_form > part_of(50) && poured > part_of(20));
   assert_true(several[2][2] > 0 && several[3][2] > 0 && several[2][3] > 0 && several[2][4] > 0 &&
               several[5][1] > 0);
 }

@@ -226,7 +226,7 @@ static void test_every_limit(void **state) {
 static void test_random(void **state) {
   (void)state;
   struct generate_random random = {5002};
-  for (int k = 0; k < 4000; k++) {
+  for (int k = 0; k < part_of(4000); k++) {
     struct zb_profile *profile = instance_profile(&random, ZB_V, k % 10 ? 4 : 9, k % 10 ? 6 : 24);
     assert_non_null(profile);
     bool feasible = true;

@@ -53,7 +53,7 @@ static void test_random(void **state) {
   (void)state;
   struct generate_random random = {SEED};
   int compared = 0, better = 0, brutes = 0;
-  for (int i = 0; i < 600; i++) {
+  for (int i = 0; i < part_of(600); i++) {
     const enum zb_objective objective = (enum zb_objective)(i % ZB_OBJECTIVE_COUNT);
     struct zb_profile *profile = instance_profile(&random, ZB_V, i % 2 ? 3 : 6, i % 2 ? 3 : 9);
     assert_non_null(profile);
@@ -78,8 +78,8 @@ static void test_random(void **state) {
     }
     zb_profile_free(profile);
   }
-  expect(better > compared / 3 && brutes > 20, "seed %d: %d of %d better, %d brute", SEED, better, compared,
-         brutes);
+  expect(better > compared / 3 && brutes > part_of(20), "seed %d: %d of %d better, %d brute", SEED, better,
+         compared, brutes);
 }
 
 static struct zb_profile *v_profile(int p, int m, int64_t f_ns, int64_t b_ns, int64_t w_ns, int64_t comm_ns,
