@@ -21,7 +21,7 @@ const char *const zb_word_fronts = "fronts";
 enum { BLOCK_BYTES = 1 << 20, NOBODY = -1 };
 
 // Most bytes of nodes in two layers, and least entries of a trail before it is swept.
-static const size_t most_bytes = (size_t)1 << 30, least_trail = (size_t)1 << 20;
+static const size_t most_bytes = (size_t)1 << 29, least_trail = (size_t)1 << 20;
 
 // Of a device that is done.
 static const int64_t finished = 0;

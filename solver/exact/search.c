@@ -271,7 +271,11 @@ static void prepare_units(struct search *search, int round, int64_t work) {
     struct zb_unit *unit = &search->unit[i];
     unit->kind = i < OWN_UNITS ? portfolio[i].kind : ZB_UNIT_IMPROVE;
     unit->work = (unit->kind == ZB_UNIT_CLIMB ? work : zb_min(work, most_work)) / 16 * unit->share;
-    if ((unit->kind == ZB_UNIT_FRONT || unit->kind == ZB_UNIT_FRONT_UP) && plain) unit->work = 0;
+    if (unit->kind == ZB_UNIT_FRONT || unit->kind == ZB_UNIT_FRONT_UP) {
+      // With several stages a device layers prove nothing, and exchanges find more.
+      if (search->known.chain->chunked) unit->work /= 8;
+      if (plain) unit->work = 0;
+    }
     if (i >= OWN_UNITS) {
       unit->improver = &search->problem->improver[i - OWN_UNITS];
       continue;
