@@ -648,7 +648,7 @@ static bool go_on(struct zb_front *front) {
     }
   }
   // Those that have done least W first: what may kill one is there, mostly, before it is expanded.
-  qsort(layer->node, layer->nodes, sizeof(struct node *), by_weights);
+  if (layer->nodes > 1) qsort(layer->node, layer->nodes, sizeof(struct node *), by_weights);
   front->worked = 0;
   front->layer_number++;
   return front->steps < front->sweep_at || sweep_trail(front);
