@@ -70,7 +70,7 @@ struct zb_front {
   struct zb_lanes lanes;
   struct zb_lattice *lattice; // [devices] each with its device's table
   bool has_tables;
-  int64_t target, work;
+  int64_t work;
   size_t most;
   bool whole;
   int layer_number, layers; // of F and B in all
@@ -94,6 +94,9 @@ struct zb_front {
 };
 
 bool zb_front_applies(const struct zb_chain *chain, enum zb_objective objective) {
+  // A count of 16 bits is of one lane, at most all W of a device.
+  const int64_t most_count = (int64_t)chain->microbatches * (chain->chunked ? ZB_MOST_CLASSES : 1);
+  if (chain->devices > ZB_MOST_LANE_DEVICES || most_count > UINT16_MAX) return false;
   return objective == ZB_MAKESPAN ||
          (objective == ZB_SPAN && !(chain->chunked && chain->chunked->open_offsets));
 }
@@ -553,11 +556,7 @@ static bool add(struct zb_front *front, struct layer *layer, const struct candid
   }
   struct node *node = take_bytes(layer, sizeof *node + made->words * sizeof *node->data);
   if (!node) return false;
-  *node = (struct node){.hash = made->hash,
-
-                        .cost = made->cost,
-                        .hand = made->hand,
-                        .weights = made->weights};
+  *node = (struct node){.hash = made->hash, .cost = made->cost, .hand = made->hand, .weights = made->weights};
   memcpy(node->data, front->packed, made->words * sizeof *node->data);
   if (!note_step(front, before, lane, &node->trail) || !put(front, layer, group, node, front->row))
     return false;
@@ -706,7 +705,6 @@ enum zb_front_end zb_front_run(struct zb_front *front, int64_t work, const struc
 
 int64_t zb_front_work(const struct zb_front *front) { return front->work; }
 bool zb_front_whole(const struct zb_front *front) { return front->whole; }
-int64_t zb_front_target(const struct zb_front *front) { return front->target; }
 
 // Beginning and end.
 
@@ -775,7 +773,6 @@ enum zb_front_end zb_front_begin(struct zb_front *front, struct zb_state *state,
   struct zb_lanes *lanes = &front->lanes;
   empty_layer(&front->now);
   empty_layer(&front->next);
-  front->target = state->target;
   front->most = most;
   front->whole = true;
   front->work = 0;

@@ -64,10 +64,9 @@ enum zb_front_end zb_front_begin(struct zb_front *front, struct zb_state *state,
 // Goes on for about `work` partial schedules more. SOLVED writes `orders`.
 enum zb_front_end zb_front_run(struct zb_front *front, int64_t work, const struct zb_halt *halt,
                                struct zb_orders *orders);
-// Of the search under way: expanded so far, whether all was kept so far, and its target.
+// Of the search under way: expanded so far, and whether all was kept so far.
 int64_t zb_front_work(const struct zb_front *front);
 bool zb_front_whole(const struct zb_front *front);
-int64_t zb_front_target(const struct zb_front *front);
 
 // The word of a bound that was proven so.
 extern const char *const zb_word_fronts;

@@ -320,11 +320,9 @@ enum zb_status zb_proof_check(const struct zb_profile *profile, enum zb_objectiv
   if (status == ZB_OK && walk.fronts && !zb_front_proves(chain, objective))
     status =
         zb_fail(error, ZB_WRONG, "relaxation: %s proves nothing for this profile and objective", relaxation);
-  else if (status == ZB_OK && walk.fronts)
-    ;
   else if (status == ZB_OK && chain->chunked)
     chain->chunked->fluid = relaxation != NULL;
-  else if (status == ZB_OK && relaxation)
+  else if (status == ZB_OK && relaxation && !walk.fronts)
     status = zb_fail(error, ZB_WRONG, "relaxation: %s is about several stages a device", relaxation);
   if (status == ZB_OK) status = zb_state_open(chain, objective, &lattice, &walk.state, error);
   if (status == ZB_OK) status = run(&walk, chain);

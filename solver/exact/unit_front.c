@@ -52,7 +52,7 @@ static void take_end_from_bound(struct zb_unit *unit, const struct zb_known *kno
   switch (end) {
   case ZB_FRONT_SOLVED:
     zb_unit_offer(unit, known, worker);
-    raise_bound(unit, zb_min(unit->cost, unit->front_target + 1));
+    if (zb_front_whole(unit->front)) raise_bound(unit, zb_min(unit->cost, unit->front_target + 1));
     break;
   case ZB_FRONT_REFUTED:
     raise_bound(unit, unit->front_target + 1);

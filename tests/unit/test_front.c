@@ -126,10 +126,27 @@ static void test_equals_trees(void **state) {
   expect(compared > 12 && refuted > 36, "%d compared, %d targets refuted", compared, refuted);
 }
 
+// More microbatches than a count holds are left to the other searches.
+static void test_too_many(void **state) {
+  (void)state;
+  for (int microbatches = 65535; microbatches <= 65536; microbatches++) {
+    struct zb_profile *profile = NULL;
+    struct zb_chain *chain = NULL;
+    assert_int_equal(zb_profile_create(1, 1, microbatches, ZB_CHAIN, &profile, NULL), ZB_OK);
+    profile->f_ns[0] = profile->b_ns[0] = profile->w_ns[0] = 1;
+    assert_int_equal(zb_profile_finish(profile, NULL), ZB_OK);
+    assert_int_equal(zb_chain_create(profile, 0, &chain, NULL), ZB_OK);
+    assert_int_equal(zb_front_proves(chain, ZB_SPAN), microbatches == 65535);
+    zb_chain_free(chain);
+    zb_profile_free(profile);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_equals_brute_force),
       cmocka_unit_test(test_equals_trees),
+      cmocka_unit_test(test_too_many),
   };
   return cmocka_run_group_tests_name("front", tests, NULL, NULL);
 }
