@@ -32,6 +32,9 @@ struct zb_variables zb_split_variables(const struct zb_state *state, enum zb_spl
 // Restricts the state to one side of a split: 0 for <= value, 1 for > value.
 void zb_split_apply(struct zb_state *state, const struct zb_split *split, int side);
 
+// A search that is redone from its word alone: front.h, fluid_front.h.
+enum zb_proof_search { ZB_NO_SEARCH, ZB_BY_FRONTS, ZB_BY_FLUID_FRONTS };
+
 #define ZB_PROOF_LEAF (-1)
 struct zb_proof_node {
   struct zb_split split;
@@ -41,7 +44,7 @@ struct zb_proof_node {
 struct zb_proof {
   struct zb_proof_node *node;
   size_t count, capacity;
-  bool fronts; // empty, and front.h refutes what propagation leaves
+  enum zb_proof_search search; // empty, and this refutes what propagation leaves
 };
 // Returns the new node's number, or ZB_PROOF_LEAF if memory ran out.
 int32_t zb_proof_add(struct zb_proof *proof, const struct zb_split *split);

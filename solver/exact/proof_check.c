@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solver/exact/front.h"
+#include "solver/exact/fluid_front.h"
+#include "solver/exact/proof.h"
 #include "solver/exact/window.h"
 
 static const size_t most_states = (size_t)1 << 28; // 2 GiB
@@ -33,7 +34,7 @@ struct walk {
   size_t depth, room;
   size_t refuted_at; // depth + 1 of the node on the way that is refuted, 0: none is
   size_t item, leaves;
-  bool fronts; // no tree: front.h refutes it
+  enum zb_proof_search search; // no tree: this refutes it
   struct zb_error *error;
 };
 
@@ -264,22 +265,41 @@ static enum zb_status walk_tree(struct walk *walk) {
                  describe(walk, text, sizeof text));
 }
 
-// Redoes what front.h proves.
-static enum zb_status search_layers(struct walk *walk, const struct zb_chain *chain) {
+static enum zb_front_end search_fronts(struct walk *walk, const struct zb_chain *chain,
+                                       struct zb_orders *orders) {
   struct zb_front *front = zb_front_create(chain, walk->state.objective);
-  struct zb_orders orders = {0};
-  enum zb_status status = zb_orders_create(chain, &orders, walk->error);
-  if (status == ZB_OK && !front) status = zb_fail_memory(walk->error);
-  enum zb_front_end end = ZB_FRONT_STOPPED;
-  if (status == ZB_OK) end = zb_front_begin(front, &walk->state, SIZE_MAX);
-  while (status == ZB_OK && end == ZB_FRONT_OPEN)
-    end = zb_front_run(front, INT64_MAX, walk->state.lattice->halt, &orders);
-  zb_orders_free(&orders);
+  if (!front) return ZB_FRONT_MEMORY;
+  enum zb_front_end end = zb_front_begin(front, &walk->state, SIZE_MAX);
+  while (end == ZB_FRONT_OPEN) end = zb_front_run(front, INT64_MAX, walk->state.lattice->halt, orders);
   zb_front_free(front);
-  if (status != ZB_OK || end == ZB_FRONT_REFUTED) return status;
+  return end;
+}
+
+static enum zb_front_end search_fluid_fronts(struct walk *walk, const struct zb_chain *chain,
+                                             struct zb_orders *orders) {
+  int64_t cost;
+  struct zb_fluid_front *front = zb_fluid_front_create(chain, walk->state.objective);
+  if (!front) return ZB_FRONT_MEMORY;
+  enum zb_front_end end = zb_fluid_front_begin(front, &walk->state, SIZE_MAX);
+  while (end == ZB_FRONT_OPEN)
+    end = zb_fluid_front_run(front, INT64_MAX, walk->state.lattice->halt, orders, &cost);
+  zb_fluid_front_free(front);
+  return end;
+}
+
+// Redoes what front.h and fluid_front.h prove.
+static enum zb_status search_layers(struct walk *walk, const struct zb_chain *chain) {
+  struct zb_orders orders = {0};
+  const enum zb_status status = zb_orders_create(chain, &orders, walk->error);
+  if (status != ZB_OK) return status;
+  const enum zb_front_end end = walk->search == ZB_BY_FRONTS ? search_fronts(walk, chain, &orders)
+                                                             : search_fluid_fronts(walk, chain, &orders);
+  zb_orders_free(&orders);
+  if (end == ZB_FRONT_REFUTED) return ZB_OK;
   if (end == ZB_FRONT_SOLVED)
-    return zb_fail(walk->error, ZB_WRONG, "bound_ns is %lld, but there is a schedule of cost %lld or less",
-                   (long long)walk->target_ns + 1, (long long)walk->target_ns);
+    return zb_fail(walk->error, ZB_WRONG, "bound_ns is %lld, but there is a schedule of cost %lld or less%s",
+                   (long long)walk->target_ns + 1, (long long)walk->target_ns,
+                   walk->search == ZB_BY_FLUID_FRONTS ? " with fluid W" : "");
   return zb_fail(walk->error, ZB_NOT_PROVEN, "holds, but its bound was not redone: %s",
                  end == ZB_FRONT_MEMORY ? "its layers take too much memory" : "time is up");
 }
@@ -293,7 +313,7 @@ static enum zb_status run(struct walk *walk, const struct zb_chain *chain) {
   if (status != ZB_OK) return status;
   if (walk->tree && walk->tree->count > 0) return walk_tree(walk);
   if (walk->refuted_at != 0) return ZB_OK;
-  if (walk->fronts) return search_layers(walk, chain);
+  if (walk->search != ZB_NO_SEARCH) return search_layers(walk, chain);
   return zb_fail(walk->error, ZB_WRONG,
                  "bound_ns is %lld, but propagation does not refute %lld and there is no proof tree",
                  (long long)walk->target_ns + 1, (long long)walk->target_ns);
@@ -309,20 +329,22 @@ enum zb_status zb_proof_check(const struct zb_profile *profile, enum zb_objectiv
   if (bound_ns <= 0) return ZB_OK; // no cost is negative
   // A period may lie between two multiples of what divides the times, so its ticks divide the target, too.
   const int64_t whole_ns = objective == ZB_PERIOD ? walk.target_ns : 0;
-  walk.fronts = relaxation && strcmp(relaxation, zb_word_fronts) == 0;
-  if (walk.fronts && tree && tree->count > 0)
+  if (relaxation && strcmp(relaxation, zb_word_fronts) == 0) walk.search = ZB_BY_FRONTS;
+  if (relaxation && strcmp(relaxation, zb_word_fluid_fronts) == 0) walk.search = ZB_BY_FLUID_FRONTS;
+  const bool searched = walk.search != ZB_NO_SEARCH;
+  if (searched && tree && tree->count > 0)
     return zb_fail(error, ZB_WRONG, "proof: a tree beside relaxation %s, which needs none", relaxation);
-  if (relaxation && !walk.fronts && strcmp(relaxation, zb_word_fluid) != 0)
+  if (relaxation && !searched && strcmp(relaxation, zb_word_fluid) != 0)
     return zb_fail(error, ZB_WRONG, "relaxation: %.60s is no word that a bound may relax by", relaxation);
   enum zb_status status = zb_chain_create(profile, whole_ns, &chain, error);
   if (status == ZB_UNKNOWN)
     return zb_fail(error, ZB_NOT_PROVEN, "holds, but its bound was not redone: too many stages a device");
-  if (status == ZB_OK && walk.fronts && !zb_front_proves(chain, objective))
+  if (status == ZB_OK && searched && !zb_front_proves(chain, objective))
     status =
         zb_fail(error, ZB_WRONG, "relaxation: %s proves nothing for this profile and objective", relaxation);
   else if (status == ZB_OK && chain->chunked)
     chain->chunked->fluid = relaxation != NULL;
-  else if (status == ZB_OK && relaxation && !walk.fronts)
+  else if (status == ZB_OK && relaxation && !searched)
     status = zb_fail(error, ZB_WRONG, "relaxation: %s is about several stages a device", relaxation);
   if (status == ZB_OK) status = zb_state_open(chain, objective, &lattice, &walk.state, error);
   if (status == ZB_OK) status = run(&walk, chain);

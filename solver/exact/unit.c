@@ -10,6 +10,7 @@ enum zb_status zb_worker_open(const struct zb_known *known, size_t most_states, 
   worker->state.rules_off = known->rules_off;
   if (status == ZB_OK) status = zb_timer_open(known->profile, &worker->timer, error);
   if (status == ZB_OK) status = zb_orders_create(known->chain, &worker->trial, error);
+  if (status == ZB_OK) status = zb_orders_create(known->chain, &worker->followed, error);
   if (status != ZB_OK) zb_worker_close(worker);
   return status;
 }
@@ -20,6 +21,7 @@ void zb_worker_close(struct zb_worker *worker) {
   zb_tree_free(&worker->tree);
   zb_timer_close(&worker->timer);
   zb_orders_free(&worker->trial);
+  zb_orders_free(&worker->followed);
 }
 
 void zb_unit_offer(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker) {
@@ -58,6 +60,13 @@ void zb_unit_take_end(struct zb_unit *unit, const struct zb_known *known, struct
   }
 }
 
+void zb_unit_raise_bound(struct zb_unit *unit, int64_t bound, enum zb_proof_search search) {
+  if (bound <= unit->bound) return;
+  unit->bound = bound;
+  zb_proof_free(&unit->proof);
+  unit->proof.search = search;
+}
+
 enum zb_tree_end zb_unit_aim(struct zb_state *state, const struct zb_known *known, int64_t target) {
   zb_state_derive(state, known->ceiling, target);
   switch (zb_state_propagate(state)) {
@@ -79,7 +88,7 @@ void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_w
   unit->nodes = 0;
   unit->status = ZB_OK;
   unit->proof.count = 0;
-  unit->proof.fronts = false;
+  unit->proof.search = ZB_NO_SEARCH;
   worker->lattice.halt = &unit->halt;
   const unsigned off = known->rules_off;
   switch (unit->kind) {

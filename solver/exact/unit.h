@@ -6,6 +6,7 @@
 #ifndef ZB_UNIT_H
 #define ZB_UNIT_H
 
+#include "solver/exact/fluid_front.h"
 #include "solver/exact/front.h"
 #include "solver/exact/orders.h"
 #include "solver/exact/proof.h"
@@ -60,6 +61,13 @@ struct zb_unit {
   size_t front_width, front_most;
   double front_part;
   bool front_open, front_done;
+  // FRONT and FRONT_UP of a chain search with fluid W before that, in the same way. Below the cost: from the
+  // best cost that fluid W allowed so far, `fluid_goal`. All kept.
+  struct zb_fluid_front *fluid;
+  int64_t fluid_target, fluid_goal, fluid_work, fluid_left;
+  size_t fluid_width;
+  double fluid_part;
+  bool fluid_open, fluid_done;
   int level, failures; // NEIGHBOUR: how wide neighbourhoods are, tries since the last success; kept
   struct zb_halt halt;
 
@@ -78,7 +86,7 @@ struct zb_worker {
   struct zb_state state;
   struct zb_tree tree;
   struct zb_timer timer;
-  struct zb_orders trial;
+  struct zb_orders trial, followed;
 };
 enum zb_status zb_worker_open(const struct zb_known *known, size_t most_states, struct zb_worker *worker,
                               struct zb_error *error);
@@ -90,6 +98,8 @@ void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_w
 void zb_unit_raise(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_climb(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_front(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
+void zb_unit_fluid(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker,
+                   int64_t *left);
 void zb_unit_neighbour(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_improve(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 
@@ -98,6 +108,9 @@ enum zb_tree_end zb_unit_aim(struct zb_state *state, const struct zb_known *know
 // Notes how a tree under `target` ended; takes `proof` over where it is one.
 void zb_unit_take_end(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker,
                       int64_t target, enum zb_tree_end end, struct zb_proof *proof);
+
+// Raises the unit's bound: nothing below it meets, and `search` says so again.
+void zb_unit_raise_bound(struct zb_unit *unit, int64_t bound, enum zb_proof_search search);
 
 // Takes worker->trial as the unit's result if it is better than what the unit knows.
 void zb_unit_offer(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);

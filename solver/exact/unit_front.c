@@ -39,23 +39,16 @@ static enum zb_front_end open_front(struct zb_unit *unit, const struct zb_known 
   }
 }
 
-// Nothing below `bound` meets; the search that says so can be redone.
-static void raise_bound(struct zb_unit *unit, int64_t bound) {
-  if (bound <= unit->bound) return;
-  unit->bound = bound;
-  zb_proof_free(&unit->proof);
-  unit->proof.fronts = true;
-}
-
 static void take_end_from_bound(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker,
                                 enum zb_front_end end) {
   switch (end) {
   case ZB_FRONT_SOLVED:
     zb_unit_offer(unit, known, worker);
-    if (zb_front_whole(unit->front)) raise_bound(unit, zb_min(unit->cost, unit->front_target + 1));
+    if (zb_front_whole(unit->front))
+      zb_unit_raise_bound(unit, zb_min(unit->cost, unit->front_target + 1), ZB_BY_FRONTS);
     break;
   case ZB_FRONT_REFUTED:
-    raise_bound(unit, unit->front_target + 1);
+    zb_unit_raise_bound(unit, unit->front_target + 1, ZB_BY_FRONTS);
     unit->front_part = unit->front_part < 0.5 ? unit->front_part * 2 : 1;
     break;
   default:
@@ -72,11 +65,11 @@ static void take_end_below_cost(struct zb_unit *unit, const struct zb_known *kno
   switch (end) {
   case ZB_FRONT_SOLVED:
     zb_unit_offer(unit, known, worker);
-    if (whole && proves && unit->cost < before) raise_bound(unit, unit->cost);
+    if (whole && proves && unit->cost < before) zb_unit_raise_bound(unit, unit->cost, ZB_BY_FRONTS);
     if (unit->cost == before) unit->front_done = true; // only what it leaves out would be new
     break;
   case ZB_FRONT_REFUTED:
-    if (proves) raise_bound(unit, unit->front_target + 1);
+    if (proves) zb_unit_raise_bound(unit, unit->front_target + 1, ZB_BY_FRONTS);
     unit->front_done = !proves;
     break;
   case ZB_FRONT_MEMORY:
@@ -111,12 +104,14 @@ void zb_unit_front(struct zb_unit *unit, const struct zb_known *known, struct zb
   const bool up = unit->kind == ZB_UNIT_FRONT_UP;
   if (unit->work == 0 || known->cost == ZB_NO_COST) return;
   if (!(up ? zb_front_proves : zb_front_applies)(known->chain, known->objective)) return;
+  const int64_t states_a_node = states_a_device * known->chain->devices;
+  int64_t left = unit->work / states_a_node;
+  zb_unit_fluid(unit, known, worker, &left);
+  if (left <= 0) return;
   if (!prepare(unit, known)) {
     unit->status = ZB_FAILED;
     return;
   }
-  const int64_t states_a_node = states_a_device * known->chain->devices;
-  int64_t left = unit->work / states_a_node;
   while (left > 0 && !unit->front_done && unit->bound < unit->cost) {
     enum zb_front_end end = ZB_FRONT_OPEN;
     if (!unit->front_open) {

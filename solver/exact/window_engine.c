@@ -1,7 +1,7 @@
 // window_engine.c - problem in, result out: ticks back to nanoseconds, orders back to a schedule.
 #include "solver/exact/window_engine.h"
 
-#include "solver/exact/front.h"
+#include "solver/exact/fluid_front.h"
 #include "solver/exact/search.h"
 #include "solver/model/bound.h"
 
@@ -73,9 +73,10 @@ static enum zb_status fill_result(const struct zb_problem *problem, const struct
     }
     filled.status = filled.cost_ns == filled.bound_ns ? ZB_OPTIMAL : ZB_FEASIBLE;
   }
-  filled.relaxation = found->proof.fronts                       ? zb_word_fronts
-                      : chain->chunked && chain->chunked->fluid ? zb_word_fluid
-                                                                : NULL;
+  filled.relaxation = found->proof.search == ZB_BY_FRONTS         ? zb_word_fronts
+                      : found->proof.search == ZB_BY_FLUID_FRONTS ? zb_word_fluid_fronts
+                      : chain->chunked && chain->chunked->fluid   ? zb_word_fluid
+                                                                  : NULL;
   if (status == ZB_OK) status = zb_proof_print(&found->proof, chain, &filled.proof, error);
   if (status == ZB_OK) {
     *result = filled;
