@@ -73,8 +73,7 @@ struct zb_front {
   int64_t work;
   size_t most;
   bool whole;
-  const struct zb_orders *followed; // orders of F and B, or NULL
-  int layer_number, layers;         // of F and B in all
+  int layer_number, layers; // of F and B in all
   struct layer now, next;
   size_t worked; // of now
   struct step *step;
@@ -265,20 +264,10 @@ static bool memory_fits(const struct zb_front *front, const struct zb_lane *lane
   return bytes <= room;
 }
 
-// Whether the orders to follow have an op of an F's or B's lane next.
-static bool is_followed(const struct zb_front *front, const struct zb_lane *lane) {
-  if (!front->followed || lane->kind == ZB_W) return true;
-  int done = 0;
-  for (int l = front->lanes.first[lane->device]; l < front->lanes.first_weight[lane->device]; l++)
-    done += front->count[l];
-  return zb_orders_word(front->followed, lane->device)[done] == lane->letter;
-}
-
 // Whether an op of a lane can come next on its device, and when.
 static bool can_come_next(const struct zb_front *front, int number, int64_t *start) {
   const struct zb_lane *lane = &front->lanes.lane[number];
-  if (front->count[number] == lane->count || !zb_lane_is_ready(&front->lanes, number, front->count) ||
-      !is_followed(front, lane))
+  if (front->count[number] == lane->count || !zb_lane_is_ready(&front->lanes, number, front->count))
     return false;
   *start = front->clock[lane->device];
   if (lane->source >= 0) {
@@ -714,7 +703,6 @@ enum zb_front_end zb_front_run(struct zb_front *front, int64_t work, const struc
   }
 }
 
-void zb_front_follow(struct zb_front *front, const struct zb_orders *orders) { front->followed = orders; }
 int64_t zb_front_work(const struct zb_front *front) { return front->work; }
 bool zb_front_whole(const struct zb_front *front) { return front->whole; }
 

@@ -61,8 +61,6 @@ void zb_front_free(struct zb_front *front);
 // Starts anew from a fixpoint of `state`, which is only read. Layers keep the `most` partial schedules with
 // the most time in hand.
 enum zb_front_end zb_front_begin(struct zb_front *front, struct zb_state *state, size_t most);
-// From the next begin on: only schedules with these orders of F and B on every device; borrowed. NULL: all.
-void zb_front_follow(struct zb_front *front, const struct zb_orders *orders);
 // Goes on for about `work` partial schedules more. SOLVED writes `orders`.
 enum zb_front_end zb_front_run(struct zb_front *front, int64_t work, const struct zb_halt *halt,
                                struct zb_orders *orders);

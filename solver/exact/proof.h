@@ -32,7 +32,7 @@ struct zb_variables zb_split_variables(const struct zb_state *state, enum zb_spl
 // Restricts the state to one side of a split: 0 for <= value, 1 for > value.
 void zb_split_apply(struct zb_state *state, const struct zb_split *split, int side);
 
-// A search that is redone from its word alone: front.h, fluid_front.h.
+// A search that is redone from its word alone: front.h, flow_front.h.
 enum zb_proof_search { ZB_NO_SEARCH, ZB_BY_FRONTS, ZB_BY_FLUID_FRONTS };
 
 #define ZB_PROOF_LEAF (-1)

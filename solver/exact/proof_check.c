@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solver/exact/fluid_front.h"
+#include "solver/exact/flow_front.h"
 #include "solver/exact/proof.h"
 #include "solver/exact/window.h"
 
@@ -278,16 +278,17 @@ static enum zb_front_end search_fronts(struct walk *walk, const struct zb_chain 
 static enum zb_front_end search_fluid_fronts(struct walk *walk, const struct zb_chain *chain,
                                              struct zb_orders *orders) {
   int64_t cost;
-  struct zb_fluid_front *front = zb_fluid_front_create(chain, walk->state.objective);
+  struct zb_flow_front *front = zb_flow_front_create(chain, walk->state.objective);
   if (!front) return ZB_FRONT_MEMORY;
-  enum zb_front_end end = zb_fluid_front_begin(front, &walk->state, SIZE_MAX);
+  enum zb_front_end end =
+      zb_flow_front_begin(front, &walk->state, (struct zb_flow_weights){.fluid = true}, SIZE_MAX);
   while (end == ZB_FRONT_OPEN)
-    end = zb_fluid_front_run(front, INT64_MAX, walk->state.lattice->halt, orders, &cost);
-  zb_fluid_front_free(front);
+    end = zb_flow_front_run(front, INT64_MAX, walk->state.lattice->halt, orders, &cost);
+  zb_flow_front_free(front);
   return end;
 }
 
-// Redoes what front.h and fluid_front.h prove.
+// Redoes what front.h and flow_front.h prove.
 static enum zb_status search_layers(struct walk *walk, const struct zb_chain *chain) {
   struct zb_orders orders = {0};
   const enum zb_status status = zb_orders_create(chain, &orders, walk->error);

@@ -353,7 +353,7 @@ static void close_search(struct search *search) {
     zb_tree_free(&search->unit[i].tree);
     zb_state_close(&search->unit[i].state);
     zb_front_free(search->unit[i].front);
-    zb_fluid_front_free(search->unit[i].fluid);
+    zb_flow_front_free(search->unit[i].fluid);
   }
 }
 

@@ -10,7 +10,6 @@ enum zb_status zb_worker_open(const struct zb_known *known, size_t most_states, 
   worker->state.rules_off = known->rules_off;
   if (status == ZB_OK) status = zb_timer_open(known->profile, &worker->timer, error);
   if (status == ZB_OK) status = zb_orders_create(known->chain, &worker->trial, error);
-  if (status == ZB_OK) status = zb_orders_create(known->chain, &worker->followed, error);
   if (status != ZB_OK) zb_worker_close(worker);
   return status;
 }
@@ -21,7 +20,6 @@ void zb_worker_close(struct zb_worker *worker) {
   zb_tree_free(&worker->tree);
   zb_timer_close(&worker->timer);
   zb_orders_free(&worker->trial);
-  zb_orders_free(&worker->followed);
 }
 
 void zb_unit_offer(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker) {

@@ -6,7 +6,7 @@
 #ifndef ZB_UNIT_H
 #define ZB_UNIT_H
 
-#include "solver/exact/fluid_front.h"
+#include "solver/exact/flow_front.h"
 #include "solver/exact/front.h"
 #include "solver/exact/orders.h"
 #include "solver/exact/proof.h"
@@ -63,11 +63,12 @@ struct zb_unit {
   bool front_open, front_done;
   // FRONT and FRONT_UP of a chain search with fluid W before that, in the same way. Below the cost: from the
   // best cost that fluid W allowed so far, `fluid_goal`. All kept.
-  struct zb_fluid_front *fluid;
+  struct zb_flow_front *fluid;
   int64_t fluid_target, fluid_goal, fluid_work, fluid_left;
   size_t fluid_width;
   double fluid_part;
   bool fluid_open, fluid_done;
+  int flow_manner, flow_failures;
   int level, failures; // NEIGHBOUR: how wide neighbourhoods are, tries since the last success; kept
   struct zb_halt halt;
 
@@ -86,7 +87,7 @@ struct zb_worker {
   struct zb_state state;
   struct zb_tree tree;
   struct zb_timer timer;
-  struct zb_orders trial, followed;
+  struct zb_orders trial;
 };
 enum zb_status zb_worker_open(const struct zb_known *known, size_t most_states, struct zb_worker *worker,
                               struct zb_error *error);
@@ -98,8 +99,8 @@ void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_w
 void zb_unit_raise(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_climb(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_front(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
-void zb_unit_fluid(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker,
-                   int64_t *left);
+void zb_unit_flow(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker,
+                  int64_t *left);
 void zb_unit_neighbour(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_improve(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 

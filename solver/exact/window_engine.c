@@ -1,7 +1,7 @@
 // window_engine.c - problem in, result out: ticks back to nanoseconds, orders back to a schedule.
 #include "solver/exact/window_engine.h"
 
-#include "solver/exact/fluid_front.h"
+#include "solver/exact/flow_front.h"
 #include "solver/exact/search.h"
 #include "solver/model/bound.h"
 

@@ -1,4 +1,4 @@
-// fluid_front.h - complete search by layers over schedules whose W is fluid.
+// flow_front.h - complete search by layers over schedules whose W is fluid.
 //
 // front.h has to tell apart every way to place W between F and B. Here W is poured into whatever time F and B
 // leave (fluid_table.h), so that a partial schedule is a prefix of F and B on every device. Every schedule is
@@ -29,26 +29,34 @@
 //  cover   Of two with the same F and B done and the same B held, one covers the other if no clock, no
 //          clock - poured, no arrival that waits and no cost of a device that is done is greater. Clocks are
 //          raised before that to the earliest start of the next F or B, with W poured up to there.
-#ifndef ZB_FLUID_FRONT_H
-#define ZB_FLUID_FRONT_H
+#ifndef ZB_FLOW_FRONT_H
+#define ZB_FLOW_FRONT_H
 
 #include "solver/exact/front.h"
 
-struct zb_fluid_front;
+struct zb_flow_front;
 
 // For the problems where front.h proves.
-bool zb_fluid_front_applies(const struct zb_chain *chain, enum zb_objective objective);
+bool zb_flow_front_applies(const struct zb_chain *chain, enum zb_objective objective);
 
-// As in front.h, for these: SOLVED writes orders without W, and `cost` (ticks) is what they cost with fluid
-// W. If nothing was left out, that is the least there is.
-struct zb_fluid_front *zb_fluid_front_create(const struct zb_chain *chain, enum zb_objective objective);
-void zb_fluid_front_free(struct zb_fluid_front *front);
-enum zb_front_end zb_fluid_front_begin(struct zb_fluid_front *front, const struct zb_state *state,
-                                       size_t most);
-enum zb_front_end zb_fluid_front_run(struct zb_fluid_front *front, int64_t work, const struct zb_halt *halt,
-                                     struct zb_orders *orders, int64_t *cost);
-int64_t zb_fluid_front_work(const struct zb_fluid_front *front);
-bool zb_fluid_front_whole(const struct zb_fluid_front *front);
+// What W are. Whole ones run where they fit before what can start next, and may go before it where at least
+// 1 / `nearly` of one fits, or `many` wait. Not every schedule is among those, so they prove nothing.
+struct zb_flow_weights {
+  bool fluid;
+  int nearly, many; // of whole ones
+};
+
+// As in front.h. NULL where memory would not do. SOLVED writes `orders`, with fluid W those of F and B only,
+// and `cost` (ticks), with fluid W what these cost with it; if nothing was left out, that is the least there
+// is.
+struct zb_flow_front *zb_flow_front_create(const struct zb_chain *chain, enum zb_objective objective);
+void zb_flow_front_free(struct zb_flow_front *front);
+enum zb_front_end zb_flow_front_begin(struct zb_flow_front *front, const struct zb_state *state,
+                                      struct zb_flow_weights weights, size_t most);
+enum zb_front_end zb_flow_front_run(struct zb_flow_front *front, int64_t work, const struct zb_halt *halt,
+                                    struct zb_orders *orders, int64_t *cost);
+int64_t zb_flow_front_work(const struct zb_flow_front *front);
+bool zb_flow_front_whole(const struct zb_flow_front *front);
 
 // The word of a bound that was proven so.
 extern const char *const zb_word_fluid_fronts;

@@ -1,8 +1,8 @@
-// fluid_front.c - nodes at choices, expanded layer by layer.
+// flow_front.c - nodes at choices, expanded layer by layer.
 //
 // A layer is all kept nodes with as many F and B done. Between two choices any number of ops is forced, so a
 // child goes to some later layer.
-#include "solver/exact/fluid_front.h"
+#include "solver/exact/flow_front.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ const char *const zb_word_fluid_fronts = "fluid-fronts";
 // Most bytes of nodes, and most states of all tables.
 static const size_t most_bytes = (size_t)1 << 30, most_cells = (size_t)1 << 23;
 
-enum choice { TAKE_F, TAKE_B, HOLD_B };
+enum choice { TAKE_F, TAKE_B, HOLD_B, W_THEN_F, W_THEN_B, MOST_CHOICES };
 
 // What does not change of a device.
 struct device {
@@ -35,7 +35,7 @@ struct hand {
   int64_t cost;            // of the devices that are done
 };
 
-struct zb_fluid_front {
+struct zb_flow_front {
   struct zb_lanes lanes;
   struct device *device;
   struct zb_fluid_table *table; // [devices]
@@ -48,52 +48,72 @@ struct zb_fluid_front {
   int layers, layer_number;
   size_t worked, most, bytes;
   int64_t work;
+  struct zb_flow_weights weights;
   bool whole;
   struct zb_orders *orders; // that what runs is written to, or NULL
 };
 
 static const int64_t never = INT64_MAX / 4;
 
-bool zb_fluid_front_applies(const struct zb_chain *chain, enum zb_objective objective) {
+bool zb_flow_front_applies(const struct zb_chain *chain, enum zb_objective objective) {
   return zb_front_proves(chain, objective);
 }
 
 // Looking ahead.
 
-static bool is_sent(const struct zb_fluid_front *front, int lane) {
+static bool is_sent(const struct zb_flow_front *front, int lane) {
   const uint16_t *count = front->hand.count;
   const int d = lane / 2;
   if (lane % 2 == ZB_F) return d == 0 || count[lane] < count[lane - 2];
   return count[lane] < count[lane - 1] && (d + 1 == front->lanes.devices || count[lane] < count[lane + 2]);
 }
 
-// Earliest start of the next op of a lane, but for memory that only a B gives back.
-static int64_t earliest(const struct zb_fluid_front *front, int lane) {
+// When what the next op of a lane waits for on another device is there, at the earliest.
+static int64_t there(const struct zb_flow_front *front, int lane, int from, int k) {
   const struct hand *hand = &front->hand;
-  const int d = lane / 2, kind = lane % 2, k = hand->count[lane], from = kind == ZB_F ? lane - 2 : lane + 2;
-  if (k == front->lanes.microbatches) return never;
-  int64_t start = hand->clock[d];
-  if (from >= 0 && from < 2 * front->lanes.devices) {
-    const int64_t there =
-        k < hand->count[from]
-            ? hand->arrival[(size_t)lane * (size_t)front->lanes.microbatches + (size_t)k]
-            : hand->start[from] + front->device[from / 2].time[kind] + front->device[from / 2].delay[kind];
-    start = zb_max(start, there);
+  const struct device *sender = &front->device[from / 2];
+  return k < hand->count[from] ? hand->arrival[(size_t)lane * (size_t)front->lanes.microbatches + (size_t)k]
+                               : hand->start[from] + sender->time[from % 2] + sender->delay[from % 2];
+}
+
+// Earliest starts of every next F, down the chain; but for memory that only a B gives back.
+static void look_down(struct zb_flow_front *front) {
+  struct hand *hand = &front->hand;
+  const int m = front->lanes.microbatches;
+  for (int d = 0; d < front->lanes.devices; d++) {
+    const int f = hand->count[2 * d], b = hand->count[2 * d + 1];
+    int64_t start = never;
+    if (f < m) {
+      start = hand->clock[d];
+      if (d > 0) start = zb_max(start, there(front, 2 * d, 2 * d - 2, f));
+      if (front->device[d].limited && b >= front->table[d].least_b[f + 1]) {
+        const int64_t need = zb_fluid_cell(&front->table[d], f, b)->need * front->device[d].w;
+        start = zb_max(start, hand->clock[d] + need - hand->poured[d]);
+      }
+    }
+    hand->start[2 * d] = start;
   }
-  if (kind == ZB_B) {
-    if (hand->count[lane - 1] == k || hand->held[d])
-      start = zb_max(start, hand->start[lane - 1] + front->device[d].time[ZB_F]);
-    return start;
+}
+
+// Likewise of every next B, up the chain.
+static void look_up(struct zb_flow_front *front) {
+  struct hand *hand = &front->hand;
+  const int m = front->lanes.microbatches, last = front->lanes.devices - 1;
+  for (int d = last; d >= 0; d--) {
+    const int b = hand->count[2 * d + 1];
+    int64_t start = never;
+    if (b < m) {
+      start = hand->clock[d];
+      if (d < last) start = zb_max(start, there(front, 2 * d + 1, 2 * d + 3, b));
+      if (hand->count[2 * d] == b || hand->held[d])
+        start = zb_max(start, hand->start[2 * d] + front->device[d].time[ZB_F]);
+    }
+    hand->start[2 * d + 1] = start;
   }
-  const struct zb_fluid_table *table = &front->table[d];
-  const int b = hand->count[lane + 1];
-  if (b < table->least_b[k + 1]) return start;
-  return zb_max(start,
-                hand->clock[d] + zb_fluid_cell(table, k, b)->need * front->device[d].w - hand->poured[d]);
 }
 
 // An F that memory holds back until enough B, and the W that they allow, are done.
-static bool wait_for_memory(struct zb_fluid_front *front, int d) {
+static bool wait_for_memory(struct zb_flow_front *front, int d) {
   struct hand *hand = &front->hand;
   const struct zb_fluid_table *table = &front->table[d];
   const struct device *device = &front->device[d];
@@ -108,20 +128,40 @@ static bool wait_for_memory(struct zb_fluid_front *front, int d) {
   return true;
 }
 
-static void pour_until(struct zb_fluid_front *front, int d, int64_t time) {
+static int64_t pourable(const struct zb_flow_front *front, int d) {
+  return front->hand.count[2 * d + 1] * front->device[d].w - front->hand.poured[d];
+}
+
+// Runs `work` of W that is there; whole W are written down.
+static void pour(struct zb_flow_front *front, int d, int64_t work) {
+  front->hand.poured[d] += work;
+  if (!front->orders || front->weights.fluid || work == 0) return;
+  for (int64_t i = work / front->device[d].w; i > 0; i--)
+    zb_orders_word(front->orders, d)[front->orders->count[d]++] =
+        front->lanes.lane[3 * (size_t)d + ZB_W].letter;
+}
+
+// What fits before a time at which something else can start. The clock is that time unless whole W wait.
+static void pour_until(struct zb_flow_front *front, int d, int64_t time) {
   struct hand *hand = &front->hand;
-  const int64_t most = hand->count[2 * d + 1] * front->device[d].w;
-  hand->poured[d] = zb_min(most, hand->poured[d] + time - hand->clock[d]);
-  hand->clock[d] = time;
+  const int64_t there = pourable(front, d), gap = time - hand->clock[d], w = front->device[d].w;
+  if (front->weights.fluid || there <= gap) {
+    pour(front, d, zb_min(there, gap));
+    hand->clock[d] = time;
+  } else {
+    const int64_t work = gap - gap % w;
+    pour(front, d, work);
+    hand->clock[d] += work;
+  }
 }
 
 // Raises clocks to what is implied. False: too late for something.
-static bool look_ahead(struct zb_fluid_front *front) {
+static bool look_ahead(struct zb_flow_front *front) {
   struct hand *hand = &front->hand;
   const struct zb_lanes *lanes = &front->lanes;
   const int m = lanes->microbatches;
-  for (int d = 0; d < lanes->devices; d++) hand->start[2 * d] = earliest(front, 2 * d);
-  for (int d = lanes->devices - 1; d >= 0; d--) hand->start[2 * d + 1] = earliest(front, 2 * d + 1);
+  look_down(front);
+  look_up(front);
   for (int d = 0; d < lanes->devices; d++) {
     const int f = hand->count[2 * d], b = hand->count[2 * d + 1];
     if (front->device[d].limited && !wait_for_memory(front, d)) return false;
@@ -132,8 +172,9 @@ static bool look_ahead(struct zb_fluid_front *front) {
       const int64_t next = zb_min(start[ZB_F], start[ZB_B]);
       if (next > hand->clock[d]) pour_until(front, d, next);
     } else {
-      hand->clock[d] += m * front->device[d].w - hand->poured[d];
-      hand->poured[d] = m * front->device[d].w;
+      const int64_t rest = pourable(front, d);
+      pour(front, d, rest);
+      hand->clock[d] += rest;
       hand->cost = zb_max(hand->cost, hand->clock[d] - lanes->origin[d]);
       if (hand->clock[d] > lanes->horizon[d]) return false;
     }
@@ -142,7 +183,7 @@ static bool look_ahead(struct zb_fluid_front *front) {
 }
 
 // Time in hand of a device by its table; negative: none.
-static int64_t time_in_hand(const struct zb_fluid_front *front, int d) {
+static int64_t time_in_hand(const struct zb_flow_front *front, int d) {
   const struct hand *hand = &front->hand;
   const struct zb_fluid_table *table = &front->table[d];
   const struct zb_fluid_cell *cell = zb_fluid_cell(table, hand->count[2 * d], hand->count[2 * d + 1]);
@@ -157,32 +198,32 @@ static int64_t time_in_hand(const struct zb_fluid_front *front, int d) {
 
 // What is forced.
 
-static bool can_take_f(const struct zb_fluid_front *front, int d) {
+static bool can_take_f(const struct zb_flow_front *front, int d) {
   const struct hand *hand = &front->hand;
   const int k = hand->count[2 * d];
   return k < front->lanes.microbatches && is_sent(front, 2 * d) &&
          hand->count[2 * d + 1] >= front->table[d].least_b[k + 1];
 }
 
-static bool can_take_b(const struct zb_fluid_front *front, int d) {
+static bool can_take_b(const struct zb_flow_front *front, int d) {
   return !front->hand.held[d] && front->hand.count[2 * d + 1] < front->lanes.microbatches &&
          is_sent(front, 2 * d + 1);
 }
 
 // Whether B first could make an F late that goes before it in the best completion.
-static bool b_first_does_harm(const struct zb_fluid_front *front, int d) {
+static bool b_first_does_harm(const struct zb_flow_front *front, int d) {
   const struct hand *hand = &front->hand;
   const struct device *device = &front->device[d];
   const struct zb_fluid_table *table = &front->table[d];
   const int f = hand->count[2 * d], b = hand->count[2 * d + 1];
-  if (!device->limited || table->most_f[b] <= f) return false;
+  if (!front->weights.fluid || !device->limited || table->most_f[b] <= f) return false;
   const int64_t need = zb_fluid_cell(table, table->most_f[b] - 1, b + 1)->need * device->w;
   const int64_t start = hand->start[2 * d + 1];
   const int64_t poured = zb_min(b * device->w, hand->poured[d] + start - hand->clock[d]);
   return need > poured && start + device->time[ZB_B] + need - poured > hand->start[2 * d];
 }
 
-static void send(struct zb_fluid_front *front, int d, int kind, int k, int64_t end) {
+static void send(struct zb_flow_front *front, int d, int kind, int k, int64_t end) {
   const int to = kind == ZB_F ? 2 * d + 2 : 2 * d - 1;
   if (to < 0 || to >= 2 * front->lanes.devices) return;
   front->hand.arrival[(size_t)to * (size_t)front->lanes.microbatches + (size_t)k] =
@@ -190,10 +231,10 @@ static void send(struct zb_fluid_front *front, int d, int kind, int k, int64_t e
 }
 
 // Runs the next op of a lane at its earliest start.
-static void run_op(struct zb_fluid_front *front, int d, int kind) {
+static void run_op(struct zb_flow_front *front, int d, int kind) {
   struct hand *hand = &front->hand;
   const int lane = 2 * d + kind;
-  const int64_t start = hand->start[lane], end = start + front->device[d].time[kind];
+  const int64_t start = zb_max(hand->start[lane], hand->clock[d]), end = start + front->device[d].time[kind];
   pour_until(front, d, start);
   hand->clock[d] = end;
   send(front, d, kind, hand->count[lane], end);
@@ -204,58 +245,95 @@ static void run_op(struct zb_fluid_front *front, int d, int kind) {
         front->lanes.lane[3 * (size_t)d + (size_t)kind].letter;
 }
 
+// Whether a whole W may go before what can start next and waits for it: where much of it fits in before, or
+// many wait.
+static bool w_may_go_first(const struct zb_flow_front *front, int d, int64_t start) {
+  const int64_t w = front->device[d].w, there = front->weights.fluid ? 0 : pourable(front, d);
+  return there > 0 &&
+         (front->weights.nearly * (start - front->hand.clock[d]) >= w || there >= front->weights.many * w);
+}
+
 // Starts that were looked up before something ran are too early at most, which only lets less be forced.
-static bool run_forced(struct zb_fluid_front *front) {
+static bool run_forced(struct zb_flow_front *front) {
   const struct hand *hand = &front->hand;
   bool any = false;
   for (int d = 0; d < front->lanes.devices; d++) {
     const int64_t *start = &hand->start[2 * (size_t)d], *time = front->device[d].time;
+    int kind;
     if (can_take_f(front, d) && start[ZB_B] >= start[ZB_F] + time[ZB_F])
-      run_op(front, d, ZB_F);
+      kind = ZB_F;
     else if (can_take_b(front, d) && start[ZB_F] >= start[ZB_B] + time[ZB_B] && !b_first_does_harm(front, d))
-      run_op(front, d, ZB_B);
+      kind = ZB_B;
     else
       continue;
+    if (w_may_go_first(front, d, start[kind])) continue;
+    run_op(front, d, kind);
     any = true;
   }
   return any;
 }
 
-static int done(const struct zb_fluid_front *front) {
+static int done(const struct zb_flow_front *front) {
   int sum = 0;
   for (int l = 0; l < 2 * front->lanes.devices; l++) sum += front->hand.count[l];
   return sum;
 }
 
 // Runs all that is forced. False: nothing completes it.
-static bool settle(struct zb_fluid_front *front) {
+static bool settle(struct zb_flow_front *front) {
   do {
     if (!look_ahead(front)) return false;
   } while (run_forced(front));
   return true;
 }
 
+// The choices on a device, by what can come next there; 0: it has none, or not yet.
+static int choices_on(const struct zb_flow_front *front, int d, enum choice *choice, int64_t *end) {
+  const int64_t *start = &front->hand.start[2 * (size_t)d], *time = front->device[d].time;
+  const bool f = can_take_f(front, d) && start[ZB_F] < start[ZB_B] + time[ZB_B];
+  const bool b = can_take_b(front, d) && start[ZB_B] < start[ZB_F] + time[ZB_F];
+  const bool both = can_take_f(front, d) && can_take_b(front, d);
+  int choices = 0;
+  *end = zb_min(f ? start[ZB_F] + time[ZB_F] : INT64_MAX, b ? start[ZB_B] + time[ZB_B] : INT64_MAX);
+  if (both) {
+    choice[choices++] = TAKE_B;
+    choice[choices++] = TAKE_F;
+  } else if (b && b_first_does_harm(front, d)) {
+    choice[choices++] = TAKE_B;
+    choice[choices++] = HOLD_B;
+  } else if ((f && start[ZB_B] >= start[ZB_F] + time[ZB_F]) ||
+             (b && start[ZB_F] >= start[ZB_B] + time[ZB_B])) {
+    // Forced, but for W.
+    choice[choices++] = f ? TAKE_F : TAKE_B;
+  }
+  if (choices == 0 ||
+      !w_may_go_first(front, d, zb_min(f ? start[ZB_F] : INT64_MAX, b ? start[ZB_B] : INT64_MAX)))
+    return choices;
+  if (b) choice[choices++] = W_THEN_B;
+  if (f) choice[choices++] = W_THEN_F;
+  return choices;
+}
+
 // The device to branch on, of those that can the one where an op ends first; -1: none, nothing completes it.
-static int choose(const struct zb_fluid_front *front, bool *hold) {
+static int choose(const struct zb_flow_front *front, enum choice *choice, int *choices) {
   int chosen = -1;
   int64_t least = INT64_MAX;
   for (int d = 0; d < front->lanes.devices; d++) {
-    if (!can_take_b(front, d)) continue;
-    const bool f = can_take_f(front, d);
-    if (!f && !b_first_does_harm(front, d)) continue;
-    const int64_t *start = &front->hand.start[2 * (size_t)d], *time = front->device[d].time;
-    const int64_t end = zb_min(start[ZB_B] + time[ZB_B], f ? start[ZB_F] + time[ZB_F] : INT64_MAX);
-    if (end >= least) continue;
+    enum choice here[MOST_CHOICES];
+    int64_t end;
+    const int count = choices_on(front, d, here, &end);
+    if (count == 0 || end >= least) continue;
     least = end;
     chosen = d;
-    *hold = !f;
+    *choices = count;
+    memcpy(choice, here, sizeof here);
   }
   return chosen;
 }
 
 // Packing.
 
-static void pack_key(struct zb_fluid_front *front) {
+static void pack_key(struct zb_flow_front *front) {
   const struct hand *hand = &front->hand;
   const size_t devices = (size_t)front->lanes.devices;
   uint16_t *key = (uint16_t *)front->packed;
@@ -266,7 +344,7 @@ static void pack_key(struct zb_fluid_front *front) {
 }
 
 // Those that wait take turns from the start of the first on. Returns false where one cannot end in time.
-static bool pack_waiting(struct zb_fluid_front *front, int64_t **word) {
+static bool pack_waiting(struct zb_flow_front *front, int64_t **word) {
   const struct hand *hand = &front->hand;
   const size_t m = (size_t)front->lanes.microbatches;
   for (int lane = 0; lane < 2 * front->lanes.devices; lane++) {
@@ -285,7 +363,7 @@ static bool pack_waiting(struct zb_fluid_front *front, int64_t **word) {
 }
 
 // Words that were packed; 0: nothing completes it.
-static size_t pack(struct zb_fluid_front *front, int64_t *score) {
+static size_t pack(struct zb_flow_front *front, int64_t *score) {
   const struct hand *hand = &front->hand;
   const int devices = front->lanes.devices, m = front->lanes.microbatches;
   int64_t *clock = front->packed + front->shape.key, *lead = clock + devices;
@@ -309,7 +387,7 @@ static size_t pack(struct zb_fluid_front *front, int64_t *score) {
   return pack_waiting(front, &word) ? (size_t)(word - front->packed) : 0;
 }
 
-static void unpack(struct zb_fluid_front *front, const int64_t *packed) {
+static void unpack(struct zb_flow_front *front, const int64_t *packed) {
   struct hand *hand = &front->hand;
   const size_t devices = (size_t)front->lanes.devices, m = (size_t)front->lanes.microbatches;
   const uint16_t *key = (const uint16_t *)packed;
@@ -337,7 +415,7 @@ static void unpack(struct zb_fluid_front *front, const int64_t *packed) {
 // Search.
 
 // Settles the node at hand and keeps it. False where memory ran out.
-static bool keep(struct zb_fluid_front *front, uint32_t before, enum choice choice) {
+static bool keep(struct zb_flow_front *front, uint32_t before, enum choice choice) {
   int64_t score;
   if (!settle(front)) return true;
   const size_t words = pack(front, &score);
@@ -350,31 +428,38 @@ static bool keep(struct zb_fluid_front *front, uint32_t before, enum choice choi
   return front->bytes <= most_bytes;
 }
 
-static void take(struct zb_fluid_front *front, int d, enum choice choice) {
-  if (choice == HOLD_B)
+static void take(struct zb_flow_front *front, int d, enum choice choice) {
+  if (choice == HOLD_B) {
     front->hand.held[d] = true;
-  else
-    run_op(front, d, choice == TAKE_F ? ZB_F : ZB_B);
+    return;
+  }
+  if (choice == W_THEN_F || choice == W_THEN_B) {
+    pour(front, d, front->device[d].w);
+    front->hand.clock[d] += front->device[d].w;
+  }
+  run_op(front, d, choice == TAKE_F || choice == W_THEN_F ? ZB_F : ZB_B);
 }
 
-static bool expand(struct zb_fluid_front *front, const struct zb_kept *kept) {
+static bool expand(struct zb_flow_front *front, const struct zb_kept *kept) {
   const size_t lanes = 2 * (size_t)front->lanes.devices;
-  bool hold = false;
+  enum choice choice[MOST_CHOICES];
+  int choices = 0;
   unpack(front, kept->word);
   if (!look_ahead(front)) return true;
-  const int d = choose(front, &hold);
-  if (d < 0) return true;
+  const int d = choose(front, choice, &choices);
   memcpy(front->held_start, front->hand.start, lanes * sizeof *front->held_start);
-  take(front, d, TAKE_B);
-  if (!keep(front, kept->path, TAKE_B)) return false;
-  unpack(front, kept->word);
-  memcpy(front->hand.start, front->held_start, lanes * sizeof *front->held_start);
-  const enum choice other = hold ? HOLD_B : TAKE_F;
-  take(front, d, other);
-  return keep(front, kept->path, other);
+  for (int i = 0; i < choices; i++) {
+    if (i > 0) {
+      unpack(front, kept->word);
+      memcpy(front->hand.start, front->held_start, lanes * sizeof *front->held_start);
+    }
+    take(front, d, choice[i]);
+    if (!keep(front, kept->path, choice[i])) return false;
+  }
+  return true;
 }
 
-static void start_anew(struct zb_fluid_front *front) {
+static void start_anew(struct zb_flow_front *front) {
   struct hand *hand = &front->hand;
   const size_t devices = (size_t)front->lanes.devices;
   memset(hand->count, 0, 2 * devices * sizeof *hand->count);
@@ -385,7 +470,7 @@ static void start_anew(struct zb_fluid_front *front) {
 }
 
 // Runs the choices of a path once more.
-static bool write_orders(struct zb_fluid_front *front, uint32_t path, struct zb_orders *orders) {
+static bool write_orders(struct zb_flow_front *front, uint32_t path, struct zb_orders *orders) {
   const size_t length = zb_paths_length(&front->paths, path);
   unsigned char *choice = malloc(length + 1);
   if (!choice) return false;
@@ -396,18 +481,19 @@ static bool write_orders(struct zb_fluid_front *front, uint32_t path, struct zb_
   // The first choice is what leads to the first node: none.
   for (size_t i = 1; i <= length && settle(front); i++) {
     int64_t score;
-    bool hold;
+    enum choice here[MOST_CHOICES];
+    int choices;
     if (i == length || pack(front, &score) == 0) break;
     unpack(front, front->packed);
     if (!look_ahead(front)) break;
-    take(front, choose(front, &hold), (enum choice)choice[i]);
+    take(front, choose(front, here, &choices), (enum choice)choice[i]);
   }
   front->orders = NULL;
   free(choice);
   return true;
 }
 
-static enum zb_front_end end_of(struct zb_fluid_front *front, struct zb_orders *orders, int64_t *cost) {
+static enum zb_front_end end_of(struct zb_flow_front *front, struct zb_orders *orders, int64_t *cost) {
   const struct zb_layer *layer = &front->layer[front->layers];
   const size_t at = front->shape.key + 2 * (size_t)front->lanes.devices;
   const struct zb_kept *best = layer->kept[0];
@@ -417,13 +503,13 @@ static enum zb_front_end end_of(struct zb_fluid_front *front, struct zb_orders *
   return write_orders(front, best->path, orders) ? ZB_FRONT_SOLVED : ZB_FRONT_MEMORY;
 }
 
-static void close_layer(struct zb_fluid_front *front, struct zb_layer *layer) {
+static void close_layer(struct zb_flow_front *front, struct zb_layer *layer) {
   front->bytes -= zb_layer_bytes(layer);
   zb_layer_free(layer, &front->shape);
 }
 
-enum zb_front_end zb_fluid_front_run(struct zb_fluid_front *front, int64_t work, const struct zb_halt *halt,
-                                     struct zb_orders *orders, int64_t *cost) {
+enum zb_front_end zb_flow_front_run(struct zb_flow_front *front, int64_t work, const struct zb_halt *halt,
+                                    struct zb_orders *orders, int64_t *cost) {
   const int64_t enough = work < INT64_MAX - front->work ? front->work + work : INT64_MAX;
   for (;; front->layer_number++) {
     struct zb_layer *layer = &front->layer[front->layer_number];
@@ -442,12 +528,12 @@ enum zb_front_end zb_fluid_front_run(struct zb_fluid_front *front, int64_t work,
   return front->whole ? ZB_FRONT_REFUTED : ZB_FRONT_BARREN;
 }
 
-int64_t zb_fluid_front_work(const struct zb_fluid_front *front) { return front->work; }
-bool zb_fluid_front_whole(const struct zb_fluid_front *front) { return front->whole; }
+int64_t zb_flow_front_work(const struct zb_flow_front *front) { return front->work; }
+bool zb_flow_front_whole(const struct zb_flow_front *front) { return front->whole; }
 
 // Beginning and end.
 
-static void fill_devices(const struct zb_chain *chain, struct zb_fluid_front *front) {
+static void fill_devices(const struct zb_chain *chain, struct zb_flow_front *front) {
   for (int d = 0; d < chain->devices; d++) {
     const struct zb_chain_device *from = &chain->device[d];
     front->device[d] = (struct device){.time = {from->f, from->b},
@@ -458,8 +544,8 @@ static void fill_devices(const struct zb_chain *chain, struct zb_fluid_front *fr
   }
 }
 
-struct zb_fluid_front *zb_fluid_front_create(const struct zb_chain *chain, enum zb_objective objective) {
-  struct zb_fluid_front *front = calloc(1, sizeof *front);
+struct zb_flow_front *zb_flow_front_create(const struct zb_chain *chain, enum zb_objective objective) {
+  struct zb_flow_front *front = calloc(1, sizeof *front);
   if (!front) return NULL;
   const size_t p = (size_t)chain->devices, m = (size_t)chain->microbatches;
   struct hand *hand = &front->hand;
@@ -491,16 +577,16 @@ struct zb_fluid_front *zb_fluid_front_create(const struct zb_chain *chain, enum 
     fill_devices(chain, front);
     return front;
   }
-  zb_fluid_front_free(front);
+  zb_flow_front_free(front);
   return NULL;
 }
 
-static void empty_layers(struct zb_fluid_front *front) {
+static void empty_layers(struct zb_flow_front *front) {
   for (int i = 0; front->layer && i <= front->layers; i++) zb_layer_free(&front->layer[i], &front->shape);
   front->bytes = 0;
 }
 
-void zb_fluid_front_free(struct zb_fluid_front *front) {
+void zb_flow_front_free(struct zb_flow_front *front) {
   if (!front) return;
   empty_layers(front);
   for (int d = 0; front->table && d < front->lanes.devices; d++) zb_fluid_table_close(&front->table[d]);
@@ -520,12 +606,13 @@ void zb_fluid_front_free(struct zb_fluid_front *front) {
   free(front);
 }
 
-enum zb_front_end zb_fluid_front_begin(struct zb_fluid_front *front, const struct zb_state *state,
-                                       size_t most) {
+enum zb_front_end zb_flow_front_begin(struct zb_flow_front *front, const struct zb_state *state,
+                                      struct zb_flow_weights weights, size_t most) {
   struct zb_lanes *lanes = &front->lanes;
   empty_layers(front);
   front->most = most;
-  front->whole = true;
+  front->weights = weights;
+  front->whole = weights.fluid;
   front->work = 0;
   front->worked = 0;
   front->layer_number = 0;
