@@ -13,7 +13,8 @@
   X(ZB_RULE_DIVE, "dive")           /* orders from windows, one device after another */                      \
   X(ZB_RULE_CLIMB, "climb")         /* trees at the bound itself */                                          \
   X(ZB_RULE_NEIGHBOUR, "neighbour") /* small trees around the best orders */                                 \
-  X(ZB_RULE_FRONT, "front")         /* layers of partial schedules, those that none beats */
+  X(ZB_RULE_FRONT, "front")         /* layers of partial schedules, those that none beats */                 \
+  X(ZB_RULE_FLOW, "flow")           /* the same by orders of F and B, W fluid or where they fit */
 
 enum zb_rule {
 #define X(name, word) name,

@@ -41,6 +41,8 @@ static const struct {
   bool probing;
   int dive_every;
 } portfolio[] = {
+    {ZB_UNIT_FLOW_UP, ZB_PICK_SMALLEST, false, 128, false, 0},
+    {ZB_UNIT_FLOW, ZB_PICK_SMALLEST, false, 64, false, 0},
     {ZB_UNIT_FRONT, ZB_PICK_SMALLEST, false, 128, false, 0},
     {ZB_UNIT_FRONT_UP, ZB_PICK_SMALLEST, false, 128, false, 0},
     {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, false, 4, false, 50},
@@ -271,7 +273,7 @@ static void prepare_units(struct search *search, int round, int64_t work) {
     struct zb_unit *unit = &search->unit[i];
     unit->kind = i < OWN_UNITS ? portfolio[i].kind : ZB_UNIT_IMPROVE;
     unit->work = (unit->kind == ZB_UNIT_CLIMB ? work : zb_min(work, most_work)) / 16 * unit->share;
-    if (unit->kind == ZB_UNIT_FRONT || unit->kind == ZB_UNIT_FRONT_UP) {
+    if (unit->kind >= ZB_UNIT_FRONT && unit->kind <= ZB_UNIT_FLOW_UP) {
       // With several stages a device layers prove nothing, and exchanges find more.
       if (search->known.chain->chunked) unit->work /= 8;
       if (plain) unit->work = 0;
@@ -353,7 +355,7 @@ static void close_search(struct search *search) {
     zb_tree_free(&search->unit[i].tree);
     zb_state_close(&search->unit[i].state);
     zb_front_free(search->unit[i].front);
-    zb_flow_front_free(search->unit[i].fluid);
+    zb_flow_front_free(search->unit[i].flow);
   }
 }
 

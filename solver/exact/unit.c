@@ -103,6 +103,10 @@ void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_w
   case ZB_UNIT_FRONT_UP:
     if (!(off & ZB_RULE_BIT(ZB_RULE_FRONT))) zb_unit_front(unit, known, worker);
     break;
+  case ZB_UNIT_FLOW:
+  case ZB_UNIT_FLOW_UP:
+    if (!(off & ZB_RULE_BIT(ZB_RULE_FLOW))) zb_unit_flow(unit, known, worker);
+    break;
   case ZB_UNIT_IMPROVE:
     zb_unit_improve(unit, known, worker);
     break;

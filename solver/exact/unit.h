@@ -34,6 +34,8 @@ enum zb_unit_kind {
   ZB_UNIT_NEIGHBOUR, // small trees around the best orders
   ZB_UNIT_FRONT,     // partial schedules layer by layer, below the cost
   ZB_UNIT_FRONT_UP,  // the same from the bound up
+  ZB_UNIT_FLOW,      // partial schedules by orders of F and B, below the cost
+  ZB_UNIT_FLOW_UP,   // the same with fluid W, from the bound up
   ZB_UNIT_IMPROVE,   // somebody else's search for schedules
 };
 
@@ -61,13 +63,12 @@ struct zb_unit {
   size_t front_width, front_most;
   double front_part;
   bool front_open, front_done;
-  // FRONT and FRONT_UP of a chain search with fluid W before that, in the same way. Below the cost: from the
-  // best cost that fluid W allowed so far, `fluid_goal`. All kept.
-  struct zb_flow_front *fluid;
-  int64_t fluid_target, fluid_goal, fluid_work, fluid_left;
-  size_t fluid_width;
-  double fluid_part;
-  bool fluid_open, fluid_done;
+  // FLOW, FLOW_UP: likewise. `flow_part`: of the gap, from where it starts to the target.
+  struct zb_flow_front *flow;
+  int64_t flow_target, flow_work, flow_left;
+  size_t flow_width;
+  double flow_part;
+  bool flow_open, flow_done;
   int flow_manner, flow_failures;
   int level, failures; // NEIGHBOUR: how wide neighbourhoods are, tries since the last success; kept
   struct zb_halt halt;
@@ -99,8 +100,7 @@ void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_w
 void zb_unit_raise(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_climb(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_front(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
-void zb_unit_flow(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker,
-                  int64_t *left);
+void zb_unit_flow(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_neighbour(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 void zb_unit_improve(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker);
 

@@ -13,6 +13,9 @@
 static const size_t first_width = 64, all = SIZE_MAX;
 enum { WIDER = 4 };
 
+// What expanding a partial schedule counts for, in states swept, on each device.
+static const int64_t states_a_device = 32;
+
 static const double first_part = 0.125, least_part = 1e-4;
 static const int64_t first_work = 20000;
 
@@ -26,17 +29,17 @@ static const struct zb_flow_weights manner[] = {
     {.nearly = 4, .many = 4}, {.nearly = 2, .many = 3}, {.nearly = 100, .many = 4}, {.nearly = 4, .many = 1}};
 enum { MANNERS = sizeof manner / sizeof *manner };
 
-static enum zb_front_end open_fluid(struct zb_unit *unit, const struct zb_known *known,
-                                    struct zb_worker *worker) {
-  const bool up = unit->kind == ZB_UNIT_FRONT_UP;
-  const int64_t most = unit->fluid_goal - 1, gap = most - unit->bound;
-  const int64_t way = (int64_t)((double)gap * unit->fluid_part);
-  unit->fluid_open = true;
-  unit->fluid_target = up ? unit->bound + way : most - way;
-  switch (zb_unit_aim(&worker->state, known, unit->fluid_target)) {
+static enum zb_front_end open_flow(struct zb_unit *unit, const struct zb_known *known,
+                                   struct zb_worker *worker) {
+  const bool up = unit->kind == ZB_UNIT_FLOW_UP;
+  const int64_t most = unit->cost - 1, gap = most - unit->bound;
+  const int64_t way = (int64_t)((double)gap * unit->flow_part);
+  unit->flow_open = true;
+  unit->flow_target = up ? unit->bound + way : most - way;
+  switch (zb_unit_aim(&worker->state, known, unit->flow_target)) {
   case ZB_TREE_OPEN:
-    return zb_flow_front_begin(unit->fluid, &worker->state, up ? fluid : manner[unit->flow_manner],
-                               up ? all : unit->fluid_width);
+    return zb_flow_front_begin(unit->flow, &worker->state, up ? fluid : manner[unit->flow_manner],
+                               up ? all : unit->flow_width);
   case ZB_TREE_REFUTED:
     return ZB_FRONT_REFUTED;
   case ZB_TREE_STOPPED:
@@ -48,12 +51,12 @@ static enum zb_front_end open_fluid(struct zb_unit *unit, const struct zb_known 
 
 static void take_end_up(struct zb_unit *unit, enum zb_front_end end) {
   if (end == ZB_FRONT_REFUTED) {
-    unit->fluid_part = unit->fluid_part < 0.5 ? unit->fluid_part * 2 : 1;
+    unit->flow_part = unit->flow_part < 0.5 ? unit->flow_part * 2 : 1;
   } else {
-    unit->fluid_part = unit->fluid_part > least_part ? unit->fluid_part / 3 : unit->fluid_part;
-    unit->fluid_work = zb_min(2 * unit->fluid_work, INT64_MAX / 4);
+    unit->flow_part = unit->flow_part > least_part ? unit->flow_part / 3 : unit->flow_part;
+    unit->flow_work = zb_min(2 * unit->flow_work, INT64_MAX / 4);
   }
-  unit->fluid_left = unit->fluid_work;
+  unit->flow_left = unit->flow_work;
 }
 
 static void take_end_down(struct zb_unit *unit, enum zb_front_end end) {
@@ -64,67 +67,66 @@ static void take_end_down(struct zb_unit *unit, enum zb_front_end end) {
   unit->flow_manner = (unit->flow_manner + 1) % MANNERS;
   unit->flow_failures++;
   if (end != ZB_FRONT_MEMORY && unit->flow_failures % MANNERS != 0) return;
-  unit->fluid_part /= 2;
-  if (unit->fluid_part >= least_dive && end != ZB_FRONT_MEMORY) return;
-  unit->fluid_part = first_dive;
-  unit->fluid_width *= WIDER;
-  if (end == ZB_FRONT_MEMORY) unit->fluid_done = true;
+  unit->flow_part /= 2;
+  if (unit->flow_part >= least_dive && end != ZB_FRONT_MEMORY) return;
+  unit->flow_part = first_dive;
+  unit->flow_width *= WIDER;
+  if (end == ZB_FRONT_MEMORY) unit->flow_done = true;
 }
 
 static bool prepare(struct zb_unit *unit, const struct zb_known *known) {
-  const bool up = unit->kind == ZB_UNIT_FRONT_UP;
-  if (!unit->fluid) {
-    unit->fluid = zb_flow_front_create(known->chain, known->objective);
-    unit->fluid_width = first_width;
-    unit->fluid_part = up ? first_part : first_dive;
-    unit->fluid_work = unit->fluid_left = first_work;
-    if (!unit->fluid) return false;
+  const bool up = unit->kind == ZB_UNIT_FLOW_UP;
+  if (!unit->flow) {
+    unit->flow = zb_flow_front_create(known->chain, known->objective);
+    unit->flow_width = first_width;
+    unit->flow_part = up ? first_part : first_dive;
+    unit->flow_work = unit->flow_left = first_work;
+    if (!unit->flow) return false;
   }
-  unit->fluid_goal = unit->cost;
-  if (unit->fluid_target >= unit->fluid_goal || unit->fluid_target < unit->bound) unit->fluid_open = false;
+  if (unit->flow_target >= unit->cost || unit->flow_target < unit->bound) unit->flow_open = false;
   return true;
 }
 
 static void take_end(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker,
                      enum zb_front_end end, int64_t cost) {
-  const bool up = unit->kind == ZB_UNIT_FRONT_UP;
-  unit->fluid_open = false;
-  if (up && end == ZB_FRONT_REFUTED) zb_unit_raise_bound(unit, unit->fluid_target + 1, ZB_BY_FLUID_FRONTS);
+  const bool up = unit->kind == ZB_UNIT_FLOW_UP;
+  unit->flow_open = false;
+  if (up && end == ZB_FRONT_REFUTED) zb_unit_raise_bound(unit, unit->flow_target + 1, ZB_BY_FLUID_FRONTS);
   if (up && end == ZB_FRONT_SOLVED) {
     zb_unit_raise_bound(unit, cost, ZB_BY_FLUID_FRONTS);
-    unit->fluid_done = true;
+    unit->flow_done = true;
   }
   if (!up && end == ZB_FRONT_SOLVED) zb_unit_offer(unit, known, worker);
   (up ? take_end_up : take_end_down)(unit, end);
 }
 
-void zb_unit_flow(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker,
-                  int64_t *left) {
-  const bool up = unit->kind == ZB_UNIT_FRONT_UP;
-  if (unit->fluid_done || !zb_flow_front_applies(known->chain, known->objective)) return;
+void zb_unit_flow(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker) {
+  const bool up = unit->kind == ZB_UNIT_FLOW_UP;
+  int64_t left = unit->work / (states_a_device * known->chain->devices);
+  if (unit->flow_done || known->cost == ZB_NO_COST || !zb_flow_front_applies(known->chain, known->objective))
+    return;
   if (!prepare(unit, known)) {
-    unit->fluid_done = true;
+    unit->flow_done = true;
     return;
   }
-  while (*left > 0 && !unit->fluid_done && unit->bound < unit->cost) {
+  while (left > 0 && !unit->flow_done && unit->bound < unit->cost) {
     enum zb_front_end end = ZB_FRONT_OPEN;
     int64_t cost = 0;
-    if (!unit->fluid_open) {
-      end = open_fluid(unit, known, worker);
-      *left -= 1;
+    if (!unit->flow_open) {
+      end = open_flow(unit, known, worker);
+      left -= 1;
     }
     if (end == ZB_FRONT_OPEN) {
-      const int64_t before = zb_flow_front_work(unit->fluid);
-      end = zb_flow_front_run(unit->fluid, up ? zb_min(*left, unit->fluid_left) : *left, worker->lattice.halt,
+      const int64_t before = zb_flow_front_work(unit->flow);
+      end = zb_flow_front_run(unit->flow, up ? zb_min(left, unit->flow_left) : left, worker->lattice.halt,
                               &worker->trial, &cost);
-      const int64_t spent = zb_flow_front_work(unit->fluid) - before;
-      *left -= spent;
+      const int64_t spent = zb_flow_front_work(unit->flow) - before;
+      left -= spent;
       unit->nodes += spent;
-      unit->fluid_left -= spent;
+      unit->flow_left -= spent;
     }
     if (end == ZB_FRONT_STOPPED) return;
-    if (end == ZB_FRONT_OPEN && !(up && unit->fluid_left <= 0)) return;
+    if (end == ZB_FRONT_OPEN && !(up && unit->flow_left <= 0)) return;
     take_end(unit, known, worker, end, cost);
-    unit->fluid_goal = unit->cost;
   }
 }

@@ -106,8 +106,6 @@ void zb_unit_front(struct zb_unit *unit, const struct zb_known *known, struct zb
   if (!(up ? zb_front_proves : zb_front_applies)(known->chain, known->objective)) return;
   const int64_t states_a_node = states_a_device * known->chain->devices;
   int64_t left = unit->work / states_a_node;
-  zb_unit_flow(unit, known, worker, &left);
-  if (left <= 0) return;
   if (!prepare(unit, known)) {
     unit->status = ZB_FAILED;
     return;
