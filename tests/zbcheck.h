@@ -12,6 +12,7 @@
  *   zbcheck_window.c     window propagation over device lattices: can any schedule cost at most S?
  *                        (zbcheck_window.h: its parts, one device at a time)
  *   zbcheck_front.c      what that leaves open: a search over all devices at once
+ *   zbcheck_fluid.c      the same with W poured
  *   zbcheck_proof.c      the proof tree: every leaf must be refuted by propagation
  *   zbcheck_sha256.c     the digest that ties a proof file to its schedule
  *
@@ -190,7 +191,8 @@ const char *zc_op_name(const struct zc_op *op, char name[32]);
 bool zc_check_timeline(struct zc_run *run, const struct zc_document *document,
                        const struct zc_profile *profile, const struct zc_schedule *schedule);
 
-/* ---- bound (zbcheck_bound.c, zbcheck_proof.c, zbcheck_window.c, zbcheck_front.c, zbcheck_sha256.c) ---- */
+/* ---- bound (zbcheck_bound.c, zbcheck_proof.c, zbcheck_window.c, zbcheck_front.c, zbcheck_fluid.c,
+ * zbcheck_sha256.c) ---- */
 
 /* A lower bound on every schedule's cost for any placement, from what work, fill and drain force. */
 int64_t zc_closed_form(const struct zc_profile *profile, enum zc_objective objective);
@@ -203,11 +205,11 @@ bool zc_check_bound(struct zc_run *run, const struct zc_document *document, cons
 enum { ZC_MOST_CHUNKS = 12 }; /* with more stages a device, only the closed form is redone */
 
 /* What a leaf is refuted with: propagation, that under the relaxation fluid-w, or propagation and, where that
- * does not do it, the search of the relaxation fronts. */
-enum zc_rules { ZC_SWEPT, ZC_POURED, ZC_FRONTS };
+ * does not do it, the search of the relaxation fronts or fluid-fronts. */
+enum zc_rules { ZC_SWEPT, ZC_POURED, ZC_FRONTS, ZC_FLUID_FRONTS };
 
 /* Walks the proof tree, which must refute every schedule of cost <= target. A NULL tree is a single leaf, and
- * the only one with ZC_FRONTS. */
+ * the only one with ZC_FRONTS and ZC_FLUID_FRONTS. */
 bool zc_check_proof(struct zc_run *run, const struct zc_document *document, const struct zc_profile *profile,
                     enum zc_objective objective, int64_t target, enum zc_rules rules,
                     const struct zc_node *tree);
@@ -251,6 +253,9 @@ void zc_windows_leave(struct zc_windows *windows);
 /* Whether a search refutes what propagation, once it has come to rest, leaves open: one stage a device on a
  * chain, span or makespan, no BW that could pay, nothing entered. */
 enum zc_outcome zc_fronts_search(struct zc_windows *windows);
+
+/* The same, of more than schedules: W is poured. Nothing has to be entered, and no window narrowed. */
+enum zc_outcome zc_fluid_search(struct zc_windows *windows);
 
 /* Lowercase hex of the SHA-256 of `length` bytes, 0-terminated. */
 void zc_sha256(const void *bytes, size_t length, char hex[65]);

@@ -5,7 +5,7 @@
  * file, whose leaves propagation refutes one by one (zbcheck_proof.c). A tree is walked whenever there is
  * one, so that it is checked too. A file whose bound needs less than the rules of propagation says so, and is
  * held to it: `relaxation` changes what the leaves may use. With `fronts` it needs more, a search in place of
- * a tree (zbcheck_front.c). */
+ * a tree (zbcheck_front.c); with `fluid-fronts` another, that relaxes something (zbcheck_fluid.c). */
 #include "zbcheck.h"
 
 #include <string.h>
@@ -126,19 +126,19 @@ static bool find_tree(struct zc_run *run, const struct zc_document *document,
   return true;
 }
 
-/* Whether the search in layers is for such a profile: see zbcheck_front.c. */
+/* Whether a search in layers is for such a profile: see zbcheck_front.c and zbcheck_fluid.c. */
 static bool check_fronts(struct zc_run *run, const struct zc_profile *p, const struct zc_schedule *schedule,
-                         bool in_order, bool has_tree) {
-  if (!in_order) return zc_stop(run, ZC_WRONG, "relaxation says fronts, which is for a chain");
+                         const char *word, bool in_order, bool has_tree) {
+  if (!in_order) return zc_stop(run, ZC_WRONG, "relaxation says %s, which is for a chain", word);
   if (schedule->objective == ZC_PERIOD)
-    return zc_stop(run, ZC_WRONG, "relaxation says fronts, which is for span and makespan");
-  if (has_tree) return zc_stop(run, ZC_WRONG, "relaxation says fronts, which has no proof tree");
+    return zc_stop(run, ZC_WRONG, "relaxation says %s, which is for span and makespan", word);
+  if (has_tree) return zc_stop(run, ZC_WRONG, "relaxation says %s, which has no proof tree", word);
   for (int32_t s = 0; s < p->stages; s++) {
     if (p->bw[s] < p->b[s] + p->w[s])
-      return zc_stop(run, ZC_WRONG, "relaxation says fronts, but BW of stage %d is faster than B and W", s);
+      return zc_stop(run, ZC_WRONG, "relaxation says %s, but BW of stage %d is faster than B and W", word, s);
     if (p->keep_b[s] > 0 && p->limit[s] != ZC_NO_LIMIT)
-      return zc_stop(run, ZC_WRONG,
-                     "relaxation says fronts, but B of stage %d adds to memory that is limited", s);
+      return zc_stop(run, ZC_WRONG, "relaxation says %s, but B of stage %d adds to memory that is limited",
+                     word, s);
   }
   return true;
 }
@@ -146,19 +146,25 @@ static bool check_fronts(struct zc_run *run, const struct zc_profile *p, const s
 /* What the file's word relaxes, or adds. */
 static bool read_relaxation(struct zc_run *run, const struct zc_profile *profile,
                             const struct zc_schedule *schedule, bool has_tree, enum zc_rules *rules) {
+  static const struct {
+    const char *word;
+    enum zc_rules rules;
+  } searches[] = {{"fronts", ZC_FRONTS}, {"fluid-fronts", ZC_FLUID_FRONTS}};
   const struct zc_node *word = schedule->relaxation;
   bool in_order = true;
 
   *rules = ZC_SWEPT;
   if (!word) return true;
   for (int32_t s = 0; s < profile->stages; s++) in_order = in_order && profile->device_of[s] == s;
-  if (zc_text_is(word, "fronts")) {
-    *rules = ZC_FRONTS;
-    return check_fronts(run, profile, schedule, in_order, has_tree);
+  for (size_t i = 0; i < sizeof searches / sizeof searches[0]; i++) {
+    if (!zc_text_is(word, searches[i].word)) continue;
+    *rules = searches[i].rules;
+    return check_fronts(run, profile, schedule, searches[i].word, in_order, has_tree);
   }
   *rules = ZC_POURED;
   if (!zc_text_is(word, "fluid-w"))
-    return zc_stop(run, ZC_WRONG, "relaxation says %.60s, known are fluid-w and fronts", word->text);
+    return zc_stop(run, ZC_WRONG, "relaxation says %.60s, known are fluid-w, fronts and fluid-fronts",
+                   word->text);
   return !in_order || zc_stop(run, ZC_WRONG, "relaxation says fluid-w, on a chain every W is counted");
 }
 

@@ -223,9 +223,17 @@ static bool walk_tree(struct walk *walk, const struct zc_node *tree) {
                           (long long)walk->item, describe(walk, text, sizeof text));
 }
 
-static bool take_search(struct walk *walk, enum zc_outcome outcome) {
+static bool search(struct walk *walk, enum zc_rules rules) {
+  enum zc_outcome outcome =
+      rules == ZC_FRONTS ? zc_fronts_search(walk->windows) : zc_fluid_search(walk->windows);
+
   if (outcome == ZC_TOO_LARGE)
-    return zc_stop(walk->run, ZC_NOT_REDONE, "relaxation says fronts, and they need more than 2 GiB");
+    return zc_stop(walk->run, ZC_NOT_REDONE, "relaxation says %s, and they need more than 2 GiB",
+                   rules == ZC_FRONTS ? "fronts" : "fluid-fronts");
+  if (outcome == ZC_OPEN && rules == ZC_FLUID_FRONTS)
+    return zc_stop(walk->run, ZC_WRONG,
+                   "bound_ns says %lld, and with W poured a schedule of cost %lld or less was found",
+                   (long long)walk->target + 1, (long long)walk->target);
   if (outcome == ZC_OPEN)
     return zc_stop(walk->run, ZC_WRONG, "bound_ns says %lld, and a schedule of cost %lld or less was found",
                    (long long)walk->target + 1, (long long)walk->target);
@@ -243,8 +251,7 @@ bool zc_check_proof(struct zc_run *run, const struct zc_document *document, cons
   walk.windows = zc_windows_new(run, profile, objective, target, rules == ZC_POURED);
   if (!walk.windows) return false;
   good = take(&walk, zc_windows_propagate(walk.windows));
-  if (good && rules == ZC_FRONTS && walk.refuted_at == 0)
-    good = take_search(&walk, zc_fronts_search(walk.windows));
+  if (good && rules >= ZC_FRONTS && walk.refuted_at == 0) good = search(&walk, rules);
   if (good && tree) {
     good = walk_tree(&walk, tree);
   } else if (good) {

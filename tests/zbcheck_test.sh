@@ -312,7 +312,7 @@ lie tree-v.json "$us; s/,8000\\]/,8999]/g" 0 'bound 145001 ns'
 lie tree-v.json "$us; s/145001/146001/" 4 'is not refuted for a cost of 146000'
 lie tree-v.json "$us; s/,17000\\]/,-1]/" 4 'is not refuted for a cost of 145000'
 # under another relaxation, or none that is known
-lie poured.json 's/"fluid-w"/"merged"/' 4 'relaxation says merged, known are fluid-w and fronts'
+lie poured.json 's/"fluid-w"/"merged"/' 4 'relaxation says merged, known are fluid-w, fronts and fluid-fronts'
 lie poured.json 's/"fluid-w"/"fluid-w "/' 4 'known are fluid-w'
 lie poured.json 's/"",0,14\]/"",0,8]/' 4 'leaf 2 is not refuted for a cost of 212'
 lie tree-merged.json 's/"method"/"relaxation": "fluid-w", &/' 4 'leaf 4 is not refuted for a cost of 143'
@@ -346,6 +346,20 @@ sed 's/"chunks": 13, "placement": "loop"/"placement": [0]/; s/"bound_ns"/"relaxa
 verdict 'fronts of a list that is a chain' 4 'a schedule of cost 39 or less was found' "$work/one.json"
 sed 's/"devices": 1/"devices": 2/; s/\[0\]/[1, 0]/' "$work/one.json" >"$work/turned.json"
 verdict 'fronts of a list that is none' 4 'which is for a chain' "$work/turned.json"
+# the search of fluid-fronts likewise
+fluid='s/"fronts"/"fluid-fronts"/'
+lie fronts.json "$fluid"'; s/388000, "gap": 0.034826/384000, "gap": 0.044776/' 0 'bound 384000 ns' -v
+lie fronts.json "$fluid"'; s/388000, "gap": 0.034826/384001, "gap": 0.044774/' 4 'bound_ns says 384001, and with W poured a schedule of cost 384000 or less was found'
+lie fronts.json "$fluid"'; s/"bw": \[32000, 24000/"bw": [32000, 22999/' 4 'relaxation says fluid-fronts, but BW of stage 1 is faster than B and W'
+lie fronts.json "$fluid"'; s/"b": \[-2, -6, -1\], "w": \[0, -1, -2\]/"b": [-2, -6, 1], "w": [0, -1, -4]/; s/"limit": \[6, 20, 5\]/"limit": [6, 20, 6]/; s/"peak_bytes": 5, "busy_ns": 245000/"peak_bytes": 6, "busy_ns": 245000/' 4 'relaxation says fluid-fronts, but B of stage 2 adds to memory that is limited'
+lie fronts.json "$fluid"'; s/"span", "status"/"period", "status"/' 4 'relaxation says fluid-fronts, which is for span and makespan'
+lie fronts.json "$fluid"'; s/"devices": \[$/"proof": [0], &/' 4 'relaxation says fluid-fronts, which has no proof tree'
+lie loop.json 's/"method"/"relaxation": "fluid-fronts", &/' 4 'relaxation says fluid-fronts, which is for a chain'
+lie single.json 's/"method"/"relaxation": "fluid-fronts", &/' 0 'holds' -v
+for file in clocks one turned; do sed "$fluid" "$work/$file.json" >"$work/fluid-$file.json"; done
+verdict 'clocks of two devices, W poured' 4 'with W poured a schedule of cost 87 or less was found' "$work/fluid-clocks.json"
+verdict 'fluid-fronts of a list that is a chain' 4 'with W poured a schedule of cost 39 or less was found' "$work/fluid-one.json"
+verdict 'fluid-fronts of a list that is none' 4 'which is for a chain' "$work/fluid-turned.json"
 lie tree-file.json 's/"sha256": "[0-9a-f]{4}/"sha256": "0000/' 4 'proof.sha256 says 0000'
 lie tree-file.json 's/"tree-file.proof"/"other.proof"/' 10 'bound not redone'
 lie tree-file.json 's/"tree-file.proof"/"..\/tree-file.proof"/' 2 'expected the name of a file beside the schedule'

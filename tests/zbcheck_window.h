@@ -6,6 +6,7 @@
  *   zbcheck_pour.c     the same where W is poured and not counted: the relaxation `fluid-w`
  *   zbcheck_nodes.c    the sparse sets of states of the last two
  *   zbcheck_front.c    a search over all devices at once, from what propagation found: `fronts`
+ *   zbcheck_fluid.c    another, in which W is poured: `fluid-fronts`
  *
  * Times in ns, on the clock of the device that is spoken about. */
 #ifndef ZBCHECK_WINDOW_H
