@@ -76,20 +76,37 @@ static int64_t there(const struct zb_flow_front *front, int lane, int from, int 
                                : hand->start[from] + sender->time[from % 2] + sender->delay[from % 2];
 }
 
-// Earliest starts of every next F, down the chain; but for memory that only a B gives back.
+// Earliest time at which memory allows the next F, however many B run before it, the first of them from
+// `start_b` on: more B give more memory back, and may so take the place of W.
+static int64_t when_memory_fits(const struct zb_flow_front *front, int d, int64_t start_b) {
+  const struct hand *hand = &front->hand;
+  const struct device *device = &front->device[d];
+  const struct zb_fluid_table *table = &front->table[d];
+  const int f = hand->count[2 * d], b = hand->count[2 * d + 1];
+  int64_t least = never;
+  for (int n = b > table->least_b[f + 1] ? b : table->least_b[f + 1]; n <= f; n++) {
+    const int need = zb_fluid_cell(table, f, n)->need;
+    const int64_t busy = (n - b) * device->time[ZB_B];
+    int64_t time = hand->clock[d] + busy + need * device->w - hand->poured[d];
+    // All W, and so that of the last B, which comes after it.
+    if (n > b) time = zb_max(time, start_b + busy + (need == n ? device->w : 0));
+    least = zb_min(least, time);
+    if (need == 0 || start_b + busy >= least) break;
+  }
+  return least;
+}
+
+// Earliest starts of every next F, down the chain.
 static void look_down(struct zb_flow_front *front) {
   struct hand *hand = &front->hand;
   const int m = front->lanes.microbatches;
   for (int d = 0; d < front->lanes.devices; d++) {
-    const int f = hand->count[2 * d], b = hand->count[2 * d + 1];
+    const int f = hand->count[2 * d];
     int64_t start = never;
     if (f < m) {
       start = hand->clock[d];
       if (d > 0) start = zb_max(start, there(front, 2 * d, 2 * d - 2, f));
-      if (front->device[d].limited && b >= front->table[d].least_b[f + 1]) {
-        const int64_t need = zb_fluid_cell(&front->table[d], f, b)->need * front->device[d].w;
-        start = zb_max(start, hand->clock[d] + need - hand->poured[d]);
-      }
+      if (front->device[d].limited) start = zb_max(start, when_memory_fits(front, d, hand->clock[d]));
     }
     hand->start[2 * d] = start;
   }
@@ -110,22 +127,6 @@ static void look_up(struct zb_flow_front *front) {
     }
     hand->start[2 * d + 1] = start;
   }
-}
-
-// An F that memory holds back until enough B, and the W that they allow, are done.
-static bool wait_for_memory(struct zb_flow_front *front, int d) {
-  struct hand *hand = &front->hand;
-  const struct zb_fluid_table *table = &front->table[d];
-  const struct device *device = &front->device[d];
-  const int k = hand->count[2 * d], b = hand->count[2 * d + 1];
-  if (k == front->lanes.microbatches || b >= table->least_b[k + 1]) return true;
-  const int enough = table->least_b[k + 1];
-  if (enough > k) return false;
-  const int64_t need = zb_fluid_cell(table, k, enough)->need, busy = (enough - b) * device->time[ZB_B];
-  int64_t start = hand->start[2 * d + 1] + busy + (need == enough ? device->w : 0);
-  start = zb_max(start, hand->clock[d] + busy + need * device->w - hand->poured[d]);
-  hand->start[2 * d] = zb_max(hand->start[2 * d], start);
-  return true;
 }
 
 static int64_t pourable(const struct zb_flow_front *front, int d) {
@@ -155,6 +156,16 @@ static void pour_until(struct zb_flow_front *front, int d, int64_t time) {
   }
 }
 
+// Earliest start of the next F if it comes before another B; never, if memory does not let it.
+static int64_t start_of_f(const struct zb_flow_front *front, int d) {
+  const struct hand *hand = &front->hand;
+  const struct zb_fluid_table *table = &front->table[d];
+  const int f = hand->count[2 * d], b = hand->count[2 * d + 1];
+  if (f == front->lanes.microbatches || b < table->least_b[f + 1]) return never;
+  const int64_t need = zb_fluid_cell(table, f, b)->need * front->device[d].w;
+  return zb_max(hand->start[2 * d], hand->clock[d] + need - hand->poured[d]);
+}
+
 // Raises clocks to what is implied. False: too late for something.
 static bool look_ahead(struct zb_flow_front *front) {
   struct hand *hand = &front->hand;
@@ -164,12 +175,15 @@ static bool look_ahead(struct zb_flow_front *front) {
   look_up(front);
   for (int d = 0; d < lanes->devices; d++) {
     const int f = hand->count[2 * d], b = hand->count[2 * d + 1];
-    if (front->device[d].limited && !wait_for_memory(front, d)) return false;
+    if (front->device[d].limited && f < m) {
+      hand->start[2 * d] =
+          zb_max(hand->start[2 * d], when_memory_fits(front, d, hand->start[2 * (size_t)d + 1]));
+    }
     const int64_t *start = &hand->start[2 * (size_t)d];
     if (f < m && start[ZB_F] + front->device[d].time[ZB_F] > zb_lane_late(lanes, 3 * d, f)) return false;
     if (b < m && start[ZB_B] + front->device[d].time[ZB_B] > zb_lane_late(lanes, 3 * d + 1, b)) return false;
     if (b < m) {
-      const int64_t next = zb_min(start[ZB_F], start[ZB_B]);
+      const int64_t next = zb_min(start_of_f(front, d), start[ZB_B]);
       if (next > hand->clock[d]) pour_until(front, d, next);
     } else {
       const int64_t rest = pourable(front, d);
@@ -234,7 +248,8 @@ static void send(struct zb_flow_front *front, int d, int kind, int k, int64_t en
 static void run_op(struct zb_flow_front *front, int d, int kind) {
   struct hand *hand = &front->hand;
   const int lane = 2 * d + kind;
-  const int64_t start = zb_max(hand->start[lane], hand->clock[d]), end = start + front->device[d].time[kind];
+  const int64_t known = kind == ZB_F ? start_of_f(front, d) : hand->start[lane];
+  const int64_t start = zb_max(known, hand->clock[d]), end = start + front->device[d].time[kind];
   pour_until(front, d, start);
   hand->clock[d] = end;
   send(front, d, kind, hand->count[lane], end);
@@ -258,7 +273,7 @@ static bool run_forced(struct zb_flow_front *front) {
   const struct hand *hand = &front->hand;
   bool any = false;
   for (int d = 0; d < front->lanes.devices; d++) {
-    const int64_t *start = &hand->start[2 * (size_t)d], *time = front->device[d].time;
+    const int64_t *time = front->device[d].time, start[] = {start_of_f(front, d), hand->start[2 * d + 1]};
     int kind;
     if (can_take_f(front, d) && start[ZB_B] >= start[ZB_F] + time[ZB_F])
       kind = ZB_F;
@@ -289,7 +304,8 @@ static bool settle(struct zb_flow_front *front) {
 
 // The choices on a device, by what can come next there; 0: it has none, or not yet.
 static int choices_on(const struct zb_flow_front *front, int d, enum choice *choice, int64_t *end) {
-  const int64_t *start = &front->hand.start[2 * (size_t)d], *time = front->device[d].time;
+  const int64_t *time = front->device[d].time;
+  const int64_t start[] = {start_of_f(front, d), front->hand.start[2 * d + 1]};
   const bool f = can_take_f(front, d) && start[ZB_F] < start[ZB_B] + time[ZB_B];
   const bool b = can_take_b(front, d) && start[ZB_B] < start[ZB_F] + time[ZB_F];
   const bool both = can_take_f(front, d) && can_take_b(front, d);
