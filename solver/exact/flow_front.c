@@ -156,14 +156,17 @@ static void pour_until(struct zb_flow_front *front, int d, int64_t time) {
   }
 }
 
-// Earliest start of the next F if it comes before another B; never, if memory does not let it.
+// Earliest start of the next F if it comes before another B; never, if memory does not let it. What was sent
+// since starts were looked up may be there later than was thought.
 static int64_t start_of_f(const struct zb_flow_front *front, int d) {
   const struct hand *hand = &front->hand;
   const struct zb_fluid_table *table = &front->table[d];
   const int f = hand->count[2 * d], b = hand->count[2 * d + 1];
   if (f == front->lanes.microbatches || b < table->least_b[f + 1]) return never;
   const int64_t need = zb_fluid_cell(table, f, b)->need * front->device[d].w;
-  return zb_max(hand->start[2 * d], hand->clock[d] + need - hand->poured[d]);
+  int64_t start = zb_max(hand->start[2 * d], hand->clock[d] + need - hand->poured[d]);
+  if (d > 0 && f < hand->count[2 * d - 2]) start = zb_max(start, there(front, 2 * d, 2 * d - 2, f));
+  return start;
 }
 
 // Raises clocks to what is implied. False: too late for something.
@@ -268,7 +271,8 @@ static bool w_may_go_first(const struct zb_flow_front *front, int d, int64_t sta
          (front->weights.nearly * (start - front->hand.clock[d]) >= w || there >= front->weights.many * w);
 }
 
-// Starts that were looked up before something ran are too early at most, which only lets less be forced.
+// A B is sent by the device behind, which comes later in the same round; so its start is exact where it can
+// come next, and where it cannot too early at most, which only lets less be forced.
 static bool run_forced(struct zb_flow_front *front) {
   const struct hand *hand = &front->hand;
   bool any = false;

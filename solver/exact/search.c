@@ -42,7 +42,7 @@ static const struct {
   int dive_every;
 } portfolio[] = {
     {ZB_UNIT_FLOW_UP, ZB_PICK_SMALLEST, false, 128, false, 0},
-    {ZB_UNIT_FLOW, ZB_PICK_SMALLEST, false, 64, false, 0},
+    {ZB_UNIT_FLOW, ZB_PICK_SMALLEST, false, 96, false, 0},
     {ZB_UNIT_FRONT, ZB_PICK_SMALLEST, false, 128, false, 0},
     {ZB_UNIT_FRONT_UP, ZB_PICK_SMALLEST, false, 128, false, 0},
     {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, false, 4, false, 50},
@@ -266,6 +266,14 @@ static enum zb_status merge(struct search *search, struct zb_error *error) {
   return ZB_OK;
 }
 
+static bool flow_goes_on(const struct search *search) {
+  if (is_off(search, ZB_RULE_FLOW) || !zb_flow_front_applies(search->known.chain, search->known.objective))
+    return false;
+  for (int i = 0; i < OWN_UNITS; i++)
+    if (portfolio[i].kind == ZB_UNIT_FLOW_UP) return !search->unit[i].flow_done;
+  return false;
+}
+
 static void prepare_units(struct search *search, int round, int64_t work) {
   const bool plain = round < PLAIN_ROUNDS;
   search->units = OWN_UNITS + (plain ? 0 : search->problem->improvers);
@@ -277,6 +285,8 @@ static void prepare_units(struct search *search, int round, int64_t work) {
       // With several stages a device layers prove nothing, and exchanges find more.
       if (search->known.chain->chunked) unit->work /= 8;
       if (plain) unit->work = 0;
+      // What fluid W can prove comes first.
+      if (unit->kind == ZB_UNIT_FRONT_UP && flow_goes_on(search)) unit->work = 0;
     }
     if (i >= OWN_UNITS) {
       unit->improver = &search->problem->improver[i - OWN_UNITS];
