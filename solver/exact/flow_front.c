@@ -31,8 +31,10 @@ struct hand {
   bool *held;              // [devices] its B waits for its next F
   int64_t *clock, *poured; // [devices]
   int64_t *arrival;        // [2 devices][microbatches] of those that wait
-  int64_t *start;          // [2 devices] of each lane's next op: earliest; never, where there is none
-  int64_t cost;            // of the devices that are done
+  int64_t
+      *next_f; // [devices] earliest start of the next F if no B comes before it; never: memory forbids that
+  int64_t *start; // [2 devices] of each lane's next op: earliest; never, where there is none
+  int64_t cost;   // of the devices that are done
 };
 
 struct zb_flow_front {
@@ -40,7 +42,7 @@ struct zb_flow_front {
   struct device *device;
   struct zb_fluid_table *table; // [devices]
   struct hand hand;
-  int64_t *held_start; // of the node that is expanded
+  int64_t *known; // of the node that is expanded
   int64_t *packed;
   struct zb_layer_shape shape;
   struct zb_paths paths;
@@ -106,7 +108,18 @@ static void look_down(struct zb_flow_front *front) {
     if (f < m) {
       start = hand->clock[d];
       if (d > 0) start = zb_max(start, there(front, 2 * d, 2 * d - 2, f));
-      if (front->device[d].limited) start = zb_max(start, when_memory_fits(front, d, hand->clock[d]));
+    }
+    hand->next_f[d] = start;
+    if (f < m && front->device[d].limited) {
+      const struct zb_fluid_table *table = &front->table[d];
+      const int b = hand->count[2 * d + 1];
+      const bool fits = b >= table->least_b[f + 1];
+      const int64_t wait =
+          fits ? zb_fluid_cell(table, f, b)->need * front->device[d].w - hand->poured[d] : never;
+      if (wait > 0) {
+        hand->next_f[d] = fits ? zb_max(start, hand->clock[d] + wait) : never;
+        start = zb_max(start, when_memory_fits(front, d, hand->clock[d]));
+      }
     }
     hand->start[2 * d] = start;
   }
@@ -156,19 +169,6 @@ static void pour_until(struct zb_flow_front *front, int d, int64_t time) {
   }
 }
 
-// Earliest start of the next F if it comes before another B; never, if memory does not let it. What was sent
-// since starts were looked up may be there later than was thought.
-static int64_t start_of_f(const struct zb_flow_front *front, int d) {
-  const struct hand *hand = &front->hand;
-  const struct zb_fluid_table *table = &front->table[d];
-  const int f = hand->count[2 * d], b = hand->count[2 * d + 1];
-  if (f == front->lanes.microbatches || b < table->least_b[f + 1]) return never;
-  const int64_t need = zb_fluid_cell(table, f, b)->need * front->device[d].w;
-  int64_t start = zb_max(hand->start[2 * d], hand->clock[d] + need - hand->poured[d]);
-  if (d > 0 && f < hand->count[2 * d - 2]) start = zb_max(start, there(front, 2 * d, 2 * d - 2, f));
-  return start;
-}
-
 // Raises clocks to what is implied. False: too late for something.
 static bool look_ahead(struct zb_flow_front *front) {
   struct hand *hand = &front->hand;
@@ -178,15 +178,17 @@ static bool look_ahead(struct zb_flow_front *front) {
   look_up(front);
   for (int d = 0; d < lanes->devices; d++) {
     const int f = hand->count[2 * d], b = hand->count[2 * d + 1];
-    if (front->device[d].limited && f < m) {
+    if (hand->next_f[d] > hand->start[2 * d]) {
+      // It waits for memory, which more B may give back.
       hand->start[2 * d] =
           zb_max(hand->start[2 * d], when_memory_fits(front, d, hand->start[2 * (size_t)d + 1]));
+      hand->next_f[d] = zb_max(hand->next_f[d], hand->start[2 * d]);
     }
     const int64_t *start = &hand->start[2 * (size_t)d];
     if (f < m && start[ZB_F] + front->device[d].time[ZB_F] > zb_lane_late(lanes, 3 * d, f)) return false;
     if (b < m && start[ZB_B] + front->device[d].time[ZB_B] > zb_lane_late(lanes, 3 * d + 1, b)) return false;
     if (b < m) {
-      const int64_t next = zb_min(start_of_f(front, d), start[ZB_B]);
+      const int64_t next = zb_min(hand->next_f[d], start[ZB_B]);
       if (next > hand->clock[d]) pour_until(front, d, next);
     } else {
       const int64_t rest = pourable(front, d);
@@ -243,15 +245,18 @@ static bool b_first_does_harm(const struct zb_flow_front *front, int d) {
 static void send(struct zb_flow_front *front, int d, int kind, int k, int64_t end) {
   const int to = kind == ZB_F ? 2 * d + 2 : 2 * d - 1;
   if (to < 0 || to >= 2 * front->lanes.devices) return;
-  front->hand.arrival[(size_t)to * (size_t)front->lanes.microbatches + (size_t)k] =
-      end + front->device[d].delay[kind];
+  struct hand *hand = &front->hand;
+  const int64_t there = end + front->device[d].delay[kind];
+  hand->arrival[(size_t)to * (size_t)front->lanes.microbatches + (size_t)k] = there;
+  // That may be later than was thought when starts were looked up.
+  if (kind == ZB_F && k == hand->count[to]) hand->next_f[d + 1] = zb_max(hand->next_f[d + 1], there);
 }
 
 // Runs the next op of a lane at its earliest start.
 static void run_op(struct zb_flow_front *front, int d, int kind) {
   struct hand *hand = &front->hand;
   const int lane = 2 * d + kind;
-  const int64_t known = kind == ZB_F ? start_of_f(front, d) : hand->start[lane];
+  const int64_t known = kind == ZB_F ? hand->next_f[d] : hand->start[lane];
   const int64_t start = zb_max(known, hand->clock[d]), end = start + front->device[d].time[kind];
   pour_until(front, d, start);
   hand->clock[d] = end;
@@ -277,7 +282,7 @@ static bool run_forced(struct zb_flow_front *front) {
   const struct hand *hand = &front->hand;
   bool any = false;
   for (int d = 0; d < front->lanes.devices; d++) {
-    const int64_t *time = front->device[d].time, start[] = {start_of_f(front, d), hand->start[2 * d + 1]};
+    const int64_t *time = front->device[d].time, start[] = {hand->next_f[d], hand->start[2 * d + 1]};
     int kind;
     if (can_take_f(front, d) && start[ZB_B] >= start[ZB_F] + time[ZB_F])
       kind = ZB_F;
@@ -309,7 +314,7 @@ static bool settle(struct zb_flow_front *front) {
 // The choices on a device, by what can come next there; 0: it has none, or not yet.
 static int choices_on(const struct zb_flow_front *front, int d, enum choice *choice, int64_t *end) {
   const int64_t *time = front->device[d].time;
-  const int64_t start[] = {start_of_f(front, d), front->hand.start[2 * d + 1]};
+  const int64_t start[] = {front->hand.next_f[d], front->hand.start[2 * d + 1]};
   const bool f = can_take_f(front, d) && start[ZB_F] < start[ZB_B] + time[ZB_B];
   const bool b = can_take_b(front, d) && start[ZB_B] < start[ZB_F] + time[ZB_F];
   const bool both = can_take_f(front, d) && can_take_b(front, d);
@@ -461,17 +466,17 @@ static void take(struct zb_flow_front *front, int d, enum choice choice) {
 }
 
 static bool expand(struct zb_flow_front *front, const struct zb_kept *kept) {
-  const size_t lanes = 2 * (size_t)front->lanes.devices;
+  const size_t starts = 3 * (size_t)front->lanes.devices;
   enum choice choice[MOST_CHOICES];
   int choices = 0;
   unpack(front, kept->word);
   if (!look_ahead(front)) return true;
   const int d = choose(front, choice, &choices);
-  memcpy(front->held_start, front->hand.start, lanes * sizeof *front->held_start);
+  memcpy(front->known, front->hand.start, starts * sizeof *front->known);
   for (int i = 0; i < choices; i++) {
     if (i > 0) {
       unpack(front, kept->word);
-      memcpy(front->hand.start, front->held_start, lanes * sizeof *front->held_start);
+      memcpy(front->hand.start, front->known, starts * sizeof *front->known);
     }
     take(front, d, choice[i]);
     if (!keep(front, kept->path, choice[i])) return false;
@@ -571,7 +576,7 @@ struct zb_flow_front *zb_flow_front_create(const struct zb_chain *chain, enum zb
   struct hand *hand = &front->hand;
   front->device = calloc(p, sizeof *front->device);
   front->table = calloc(p, sizeof *front->table);
-  front->held_start = calloc(2 * p, sizeof *front->held_start);
+  front->known = calloc(3 * p, sizeof *front->known);
   front->shape = (struct zb_layer_shape){.key = ((2 * p + (p + 15) / 16) * sizeof(uint16_t) + 7) / 8,
                                          .numbers = 2 * p + 1,
                                          .paths = &front->paths};
@@ -583,9 +588,10 @@ struct zb_flow_front *zb_flow_front_create(const struct zb_chain *chain, enum zb
   hand->clock = calloc(p, sizeof *hand->clock);
   hand->poured = calloc(p, sizeof *hand->poured);
   hand->arrival = calloc(2 * p * m, sizeof *hand->arrival);
-  hand->start = calloc(2 * p, sizeof *hand->start);
+  hand->start = calloc(3 * p, sizeof *hand->start);
+  hand->next_f = hand->start ? hand->start + 2 * p : NULL;
   bool all = zb_lanes_create(chain, objective, &front->lanes) && front->device && front->table &&
-             front->held_start && front->packed && front->layer && hand->count && hand->held && hand->clock &&
+             front->known && front->packed && front->layer && hand->count && hand->held && hand->clock &&
              hand->poured && hand->arrival && hand->start;
   size_t cells = 0;
   for (int d = 0; all && d < chain->devices; d++) {
@@ -612,7 +618,7 @@ void zb_flow_front_free(struct zb_flow_front *front) {
   for (int d = 0; front->table && d < front->lanes.devices; d++) zb_fluid_table_close(&front->table[d]);
   free(front->table);
   free(front->device);
-  free(front->held_start);
+  free(front->known);
   free(front->packed);
   free(front->layer);
   zb_paths_free(&front->paths);

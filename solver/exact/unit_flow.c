@@ -11,7 +11,7 @@
 #include "solver/model/number.h"
 
 static const size_t first_width = 64, all = SIZE_MAX;
-enum { WIDER = 4 };
+enum { WIDER = 3 };
 
 // What expanding a partial schedule counts for, in states swept, on each device.
 static const int64_t states_a_device = 32;
@@ -19,8 +19,8 @@ static const int64_t states_a_device = 32;
 static const double first_part = 0.125, least_part = 1e-4;
 static const int64_t first_work = 20000;
 
-// Below the cost: parts of the way to the bound.
-static const double first_dive = 0.25, least_dive = 0.05;
+// Below the cost: parts of the way to the bound, a deep one and then one that more meets.
+static const double deep_part = 0.25, dive_part = 0.0625;
 
 static const struct zb_flow_weights fluid = {.fluid = true};
 
@@ -59,19 +59,19 @@ static void take_end_up(struct zb_unit *unit, enum zb_front_end end) {
   unit->flow_left = unit->flow_work;
 }
 
+// Every manner at each part and width, and again after a success.
 static void take_end_down(struct zb_unit *unit, enum zb_front_end end) {
-  if (end == ZB_FRONT_SOLVED || end == ZB_FRONT_REFUTED) {
-    unit->flow_failures = 0;
-    return;
-  }
   unit->flow_manner = (unit->flow_manner + 1) % MANNERS;
-  unit->flow_failures++;
-  if (end != ZB_FRONT_MEMORY && unit->flow_failures % MANNERS != 0) return;
-  unit->flow_part /= 2;
-  if (unit->flow_part >= least_dive && end != ZB_FRONT_MEMORY) return;
-  unit->flow_part = first_dive;
-  unit->flow_width *= WIDER;
+  unit->flow_failures = end == ZB_FRONT_SOLVED ? 0 : unit->flow_failures + 1;
   if (end == ZB_FRONT_MEMORY) unit->flow_done = true;
+  if (unit->flow_failures < MANNERS) return;
+  unit->flow_failures = 0;
+  if (unit->flow_part == deep_part) {
+    unit->flow_part = dive_part;
+  } else {
+    unit->flow_part = deep_part;
+    unit->flow_width *= WIDER;
+  }
 }
 
 static bool prepare(struct zb_unit *unit, const struct zb_known *known) {
@@ -79,7 +79,7 @@ static bool prepare(struct zb_unit *unit, const struct zb_known *known) {
   if (!unit->flow) {
     unit->flow = zb_flow_front_create(known->chain, known->objective);
     unit->flow_width = first_width;
-    unit->flow_part = up ? first_part : first_dive;
+    unit->flow_part = up ? first_part : deep_part;
     unit->flow_work = unit->flow_left = first_work;
     if (!unit->flow) return false;
   }
