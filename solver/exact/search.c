@@ -41,7 +41,7 @@ static const struct {
   bool probing;
   int dive_every;
 } portfolio[] = {
-    {ZB_UNIT_FLOW_UP, ZB_PICK_SMALLEST, false, 128, false, 0},
+    {ZB_UNIT_FLOW_UP, ZB_PICK_SMALLEST, false, 192, false, 0},
     {ZB_UNIT_FLOW, ZB_PICK_SMALLEST, false, 96, false, 0},
     {ZB_UNIT_FRONT, ZB_PICK_SMALLEST, false, 128, false, 0},
     {ZB_UNIT_FRONT_UP, ZB_PICK_SMALLEST, false, 128, false, 0},

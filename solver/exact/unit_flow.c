@@ -49,12 +49,15 @@ static enum zb_front_end open_flow(struct zb_unit *unit, const struct zb_known *
   }
 }
 
+// Work grows smoothly with targets: the next may take a few times what the last refuted one took.
 static void take_end_up(struct zb_unit *unit, enum zb_front_end end) {
   if (end == ZB_FRONT_REFUTED) {
+    const int64_t took = zb_flow_front_work(unit->flow);
     unit->flow_part = unit->flow_part < 0.5 ? unit->flow_part * 2 : 1;
+    if (took < INT64_MAX / 8) unit->flow_work = zb_max(unit->flow_work, 4 * took);
   } else {
     unit->flow_part = unit->flow_part > least_part ? unit->flow_part / 3 : unit->flow_part;
-    unit->flow_work = zb_min(2 * unit->flow_work, INT64_MAX / 4);
+    unit->flow_work += unit->flow_work < INT64_MAX / 4 ? unit->flow_work / 2 : 0;
   }
   unit->flow_left = unit->flow_work;
 }
