@@ -227,8 +227,8 @@ $(call object,$(CUDA_SRC) $(NCCL_SRC) $(STANDIN_SRC) $(CUDA_UNITS) bench/kernels
 $(call object,tests/unit/test_kernels.c): OPTIMIZE = -ffp-contract=off
 $(call object,tests/standin/fiber.c tests/standin/shim_block.c): SANITIZE := $(if $(findstring thread,$(SAN)),,$(SANITIZE))
 $(BUILD)/tests/test_shim: $(call standin,tests/unit/shim_kernels.cu)
-# The checker's own test of one of its searches, which brings what tests/zbcheck.c has beside the command line.
-$(BUILD)/tests/test_fluid: $(call object,$(filter-out tests/zbcheck.c,$(CHECK_SRC)))
+# Tests that call the checker's searches (tests/unit/checker_search.h).
+$(BUILD)/tests/test_fluid $(BUILD)/tests/test_flow: $(call object,$(filter-out tests/zbcheck.c,$(CHECK_SRC)))
 
 $(DEVICE)/obj/%.o: %.cu $(DEVICE)/flags.nvcc
 	@mkdir -p $(@D)
