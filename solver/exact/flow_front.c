@@ -146,13 +146,17 @@ static int64_t pourable(const struct zb_flow_front *front, int d) {
   return front->hand.count[2 * d + 1] * front->device[d].w - front->hand.poured[d];
 }
 
+static void write_op(const struct zb_flow_front *front, int d, enum zb_kind kind) {
+  if (!front->orders) return;
+  zb_orders_word(front->orders, d)[front->orders->count[d]++] =
+      front->lanes.lane[3 * (size_t)d + (size_t)kind].letter;
+}
+
 // Runs `work` of W that is there; whole W are written down.
 static void pour(struct zb_flow_front *front, int d, int64_t work) {
   front->hand.poured[d] += work;
   if (!front->orders || front->weights.fluid || work == 0) return;
-  for (int64_t i = work / front->device[d].w; i > 0; i--)
-    zb_orders_word(front->orders, d)[front->orders->count[d]++] =
-        front->lanes.lane[3 * (size_t)d + ZB_W].letter;
+  for (int64_t i = work / front->device[d].w; i > 0; i--) write_op(front, d, ZB_W);
 }
 
 // What fits before a time at which something else can start. The clock is that time unless whole W wait.
@@ -263,9 +267,9 @@ static void run_op(struct zb_flow_front *front, int d, int kind) {
   send(front, d, kind, hand->count[lane], end);
   hand->count[lane]++;
   if (kind == ZB_F) hand->held[d] = false;
-  if (front->orders)
-    zb_orders_word(front->orders, d)[front->orders->count[d]++] =
-        front->lanes.lane[3 * (size_t)d + (size_t)kind].letter;
+  write_op(front, d, (enum zb_kind)kind);
+  // W that take no time are never poured.
+  if (kind == ZB_B && front->device[d].w == 0 && !front->weights.fluid) write_op(front, d, ZB_W);
 }
 
 // Whether a whole W may go before what can start next and waits for it: where much of it fits in before, or
