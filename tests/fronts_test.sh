@@ -13,7 +13,7 @@ count=110 microbatches='16 24 32'
 if [ -n "${ZB_LONG:-}" ]; then count=1000 microbatches='16 24 32 48 64'; fi
 passed=0 failed=0 alike=0 poured_less=0
 
-# verdict NAME CODE WORDS FILE: what zbcheck -v says
+# verdict NAME CODE WORDS FILE: what zbcheck -v says; `zbsolve check` has its own words, but the same verdict
 verdict() {
   local said code
   said=$("$zbcheck" -v "$4" 2>&1)
@@ -23,6 +23,14 @@ verdict() {
   else
     failed=$((failed + 1))
     echo "FAILED $1: expected exit code $2 and \"$3\", got $code: $said"
+  fi
+  said=$("$zbsolve" check -q "$4" 2>&1)
+  code=$?
+  if [ $code = "$2" ]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED $1: zbcheck ends with $2, zbsolve check with $code: $said"
   fi
 }
 
