@@ -343,9 +343,28 @@ static int choices_on(const struct zb_flow_front *front, int d, enum choice *cho
   return choices;
 }
 
-// The device to branch on, of those that can the one where an op ends first; -1: none, nothing completes it.
+// The device of the op that ends first of all that can come next; -1: none can. What else could be next on
+// it starts no earlier than that, whatever was looked up: it waits for one of them.
+static int ends_first(const struct zb_flow_front *front, int *kind) {
+  int first = -1;
+  int64_t least = INT64_MAX;
+  for (int d = 0; d < front->lanes.devices; d++) {
+    const bool f = can_take_f(front, d);
+    if (!f && !can_take_b(front, d)) continue;
+    const int64_t start = f ? front->hand.next_f[d] : front->hand.start[2 * d + 1];
+    const int64_t end = start + front->device[d].time[f ? ZB_F : ZB_B];
+    if (end >= least) continue;
+    least = end;
+    first = d;
+    *kind = f ? ZB_F : ZB_B;
+  }
+  return first;
+}
+
+// The device to branch on, of those that have choices the one where an op ends first; -1: none, nothing
+// completes it.
 static int choose(const struct zb_flow_front *front, enum choice *choice, int *choices) {
-  int chosen = -1;
+  int chosen = -1, kind;
   int64_t least = INT64_MAX;
   for (int d = 0; d < front->lanes.devices; d++) {
     enum choice here[MOST_CHOICES];
@@ -357,6 +376,10 @@ static int choose(const struct zb_flow_front *front, enum choice *choice, int *c
     *choices = count;
     memcpy(choice, here, sizeof here);
   }
+  if (chosen >= 0 || (chosen = ends_first(front, &kind)) < 0) return chosen;
+  *choices = 0;
+  choice[(*choices)++] = kind == ZB_F ? TAKE_F : TAKE_B;
+  if (kind == ZB_B && b_first_does_harm(front, chosen)) choice[(*choices)++] = HOLD_B;
   return chosen;
 }
 
