@@ -79,14 +79,14 @@ static int64_t there(const struct zb_flow_front *front, int lane, int from, int 
 }
 
 // Earliest time at which memory allows the next F, however many B run before it, the first of them from
-// `start_b` on: more B give more memory back, and may so take the place of W.
+// `start_b` on: more B give more memory back, and may so take the place of W. None does where B is held.
 static int64_t when_memory_fits(const struct zb_flow_front *front, int d, int64_t start_b) {
   const struct hand *hand = &front->hand;
   const struct device *device = &front->device[d];
   const struct zb_fluid_table *table = &front->table[d];
-  const int f = hand->count[2 * d], b = hand->count[2 * d + 1];
+  const int f = hand->count[2 * d], b = hand->count[2 * d + 1], most = hand->held[d] ? b : f;
   int64_t least = never;
-  for (int n = b > table->least_b[f + 1] ? b : table->least_b[f + 1]; n <= f; n++) {
+  for (int n = b > table->least_b[f + 1] ? b : table->least_b[f + 1]; n <= most; n++) {
     const int need = zb_fluid_cell(table, f, n)->need;
     const int64_t busy = (n - b) * device->time[ZB_B];
     int64_t time = hand->clock[d] + busy + need * device->w - hand->poured[d];
