@@ -16,11 +16,15 @@ static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // ---- chains ----
 
-struct pouring_chain pouring_random(struct generate_random *random, const int (*sizes)[2], size_t count) {
+static struct pouring_chain random_size(struct generate_random *random, const int (*sizes)[2], size_t count) {
   const int *size = sizes[generate_between(random, 0, (int64_t)count - 1)];
   const bool large = generate_between(random, 0, 1) == 0;
-  struct pouring_chain c = {.devices = large ? size[0] : (int)generate_between(random, 1, size[0]),
-                            .microbatches = large ? size[1] : (int)generate_between(random, 1, size[1])};
+  return (struct pouring_chain){.devices = large ? size[0] : (int)generate_between(random, 1, size[0]),
+                                .microbatches = large ? size[1] : (int)generate_between(random, 1, size[1])};
+}
+
+struct pouring_chain pouring_random(struct generate_random *random, const int (*sizes)[2], size_t count) {
+  struct pouring_chain c = random_size(random, sizes, count);
   const int64_t comm = generate_between(random, 0, 2) == 0 ? 12 : generate_between(random, 0, 3);
   const int64_t longest = generate_between(random, 0, 3) == 0 ? 30 : 7;
   const bool alike = generate_between(random, 0, 2) == 0;
@@ -45,6 +49,27 @@ struct pouring_chain pouring_random(struct generate_random *random, const int (*
       c.limit[i] = ZB_NO_LIMIT;
     else
       c.limit[i] += generate_between(random, 0, 4 * (int64_t)c.microbatches);
+  }
+  return c;
+}
+
+struct pouring_chain pouring_tight(struct generate_random *random, const int (*sizes)[2], size_t count) {
+  struct pouring_chain c = random_size(random, sizes, count);
+  const int64_t longest = generate_between(random, 0, 1) == 0 ? 8 : 30;
+  for (int i = 0; i < c.devices; i++) {
+    const int64_t comm = generate_between(random, 0, 2) == 0 ? 20 : 2, each = generate_between(random, 1, 9);
+    c.f[i] = generate_between(random, 0, generate_between(random, 0, 3) == 0 ? 2 : longest);
+    c.b[i] = generate_between(random, 0, generate_between(random, 0, 3) == 0 ? 2 : longest);
+    c.w[i] = generate_between(random, 0, generate_between(random, 0, 2) == 0 ? 2 : 2 * longest);
+    c.bw[i] = c.b[i] + c.w[i];
+    c.forward[i] = generate_between(random, 0, comm);
+    c.backward[i] = generate_between(random, 0, comm);
+    c.f_bytes[i] = each;
+    c.b_bytes[i] = generate_between(random, 0, 1) == 0 ? 0 : -generate_between(random, 0, each / 2);
+    c.w_bytes[i] = -each - c.b_bytes[i];
+    const int64_t kept = generate_between(random, 1, c.microbatches);
+    c.limit[i] = generate_between(random, 0, 5) == 0 ? ZB_NO_LIMIT
+                                                     : each * kept + generate_between(random, 0, each - 1);
   }
   return c;
 }

@@ -40,6 +40,10 @@ static const int64_t pouring_never = INT64_MAX / 4;
 // Devices and microbatches are one of `sizes`, or every other time some number up to them.
 struct pouring_chain pouring_random(struct generate_random *random, const int (*sizes)[2], size_t count);
 
+// Likewise, with little memory nearly everywhere, most of which W gives back: where what comes first, and
+// what is held back for it, matters.
+struct pouring_chain pouring_tight(struct generate_random *random, const int (*sizes)[2], size_t count);
+
 // For messages; lasts until the next call.
 const char *pouring_text(const struct pouring_chain *chain, enum zb_objective objective);
 
