@@ -4,6 +4,7 @@
 // child goes to some later layer.
 #include "solver/exact/flow_front.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,14 +28,14 @@ struct device {
 
 // The node at hand. Lane 2d + ZB_F and 2d + ZB_B are device d's F and B.
 struct hand {
-  uint16_t *count;         // [2 devices] of each lane done
-  bool *held;              // [devices] its B waits for its next F
+  uint16_t *count;  // [2 devices] of each lane done
+  bool *held;       // [devices] its B waits for its next F
+  int64_t *arrival; // [2 devices][microbatches] of those that wait
+  int64_t cost;     // of the devices that are done
+  // What looking ahead finds and raises, side by side: 5 numbers a device.
+  int64_t *start;          // [2 devices] of each lane's next op: earliest; never, where there is none
+  int64_t *next_f;         // [devices] the same of F if no B comes before it; never: memory forbids that
   int64_t *clock, *poured; // [devices]
-  int64_t *arrival;        // [2 devices][microbatches] of those that wait
-  int64_t
-      *next_f; // [devices] earliest start of the next F if no B comes before it; never: memory forbids that
-  int64_t *start; // [2 devices] of each lane's next op: earliest; never, where there is none
-  int64_t cost;   // of the devices that are done
 };
 
 struct zb_flow_front {
@@ -493,17 +494,18 @@ static void take(struct zb_flow_front *front, int d, enum choice choice) {
 }
 
 static bool expand(struct zb_flow_front *front, const struct zb_kept *kept) {
-  const size_t starts = 3 * (size_t)front->lanes.devices;
+  const size_t bytes = 5 * (size_t)front->lanes.devices * sizeof *front->known;
   enum choice choice[MOST_CHOICES];
   int choices = 0;
   unpack(front, kept->word);
   if (!look_ahead(front)) return true;
   const int d = choose(front, choice, &choices);
-  memcpy(front->known, front->hand.start, starts * sizeof *front->known);
+  memcpy(front->known, front->hand.start, bytes);
   for (int i = 0; i < choices; i++) {
     if (i > 0) {
       unpack(front, kept->word);
-      memcpy(front->hand.start, front->known, starts * sizeof *front->known);
+      // A child is the same whichever number it has, or write_orders could not run it once more.
+      memcpy(front->hand.start, front->known, bytes);
     }
     take(front, d, choice[i]);
     if (!keep(front, kept->path, choice[i])) return false;
@@ -540,6 +542,7 @@ static bool write_orders(struct zb_flow_front *front, uint32_t path, struct zb_o
     if (!look_ahead(front)) break;
     take(front, choose(front, here, &choices), (enum choice)choice[i]);
   }
+  assert(done(front) == front->layers);
   front->orders = NULL;
   free(choice);
   return true;
@@ -603,7 +606,7 @@ struct zb_flow_front *zb_flow_front_create(const struct zb_chain *chain, enum zb
   struct hand *hand = &front->hand;
   front->device = calloc(p, sizeof *front->device);
   front->table = calloc(p, sizeof *front->table);
-  front->known = calloc(3 * p, sizeof *front->known);
+  front->known = calloc(5 * p, sizeof *front->known);
   front->shape = (struct zb_layer_shape){.key = ((2 * p + (p + 15) / 16) * sizeof(uint16_t) + 7) / 8,
                                          .numbers = 2 * p + 1,
                                          .paths = &front->paths};
@@ -612,14 +615,15 @@ struct zb_flow_front *zb_flow_front_create(const struct zb_chain *chain, enum zb
   front->layer = calloc(2 * p * m + 1, sizeof *front->layer);
   hand->count = calloc(2 * p, sizeof *hand->count);
   hand->held = calloc(p, sizeof *hand->held);
-  hand->clock = calloc(p, sizeof *hand->clock);
-  hand->poured = calloc(p, sizeof *hand->poured);
   hand->arrival = calloc(2 * p * m, sizeof *hand->arrival);
-  hand->start = calloc(3 * p, sizeof *hand->start);
-  hand->next_f = hand->start ? hand->start + 2 * p : NULL;
+  if ((hand->start = calloc(5 * p, sizeof *hand->start))) {
+    hand->next_f = hand->start + 2 * p;
+    hand->clock = hand->next_f + p;
+    hand->poured = hand->clock + p;
+  }
   bool all = zb_lanes_create(chain, objective, &front->lanes) && front->device && front->table &&
-             front->known && front->packed && front->layer && hand->count && hand->held && hand->clock &&
-             hand->poured && hand->arrival && hand->start;
+             front->known && front->packed && front->layer && hand->count && hand->held && hand->arrival &&
+             hand->start;
   size_t cells = 0;
   for (int d = 0; all && d < chain->devices; d++) {
     all = zb_fluid_table_open(&front->lanes, d, &front->table[d]);
@@ -651,8 +655,6 @@ void zb_flow_front_free(struct zb_flow_front *front) {
   zb_paths_free(&front->paths);
   free(front->hand.count);
   free(front->hand.held);
-  free(front->hand.clock);
-  free(front->hand.poured);
   free(front->hand.arrival);
   free(front->hand.start);
   zb_lanes_free(&front->lanes);
