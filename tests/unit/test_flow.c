@@ -221,6 +221,8 @@ static void test_pinned(void **state) {
     struct trial trial;
     open_trial(&pouring_pinned[k].chain, ZB_SPAN, &trial);
     try_poured(&trial, pouring_pinned[k].span / trial.chain->tick_ns);
+    for (size_t most = 1; most <= 16; most++)
+      assert_int_equal(search(&trial, 1 << 20, false, fluid, most).end, ZB_FRONT_SOLVED);
     close_trial(&trial);
   }
 }

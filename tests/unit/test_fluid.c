@@ -81,7 +81,7 @@ static void test_pinned(void **state) {
   (void)state;
   for (int k = 0; k < pouring_pins; k++) {
     const struct pouring_pinned *pinned = &pouring_pinned[k];
-    expect_equal(pouring_optimum(&pinned->chain, ZB_SPAN), pinned->span, pinned->why);
+    expect_equal(pouring_optimum_by_states(&pinned->chain, ZB_SPAN), pinned->span, pinned->why);
     try_poured(&pinned->chain, ZB_SPAN, pinned->span);
   }
 }
