@@ -1,11 +1,9 @@
-// unit_flow.c - layers with fluid W, and whole W laid into the orders that they find.
+// unit_flow.c - layers over orders of F and B: with fluid W from the bound up, with whole W below the cost.
 //
-// From the bound upwards as in unit_front.c. Below the cost, narrow layers find orders of F and B that fluid
-// W completes for less; then a search that follows these orders places W, first at what they cost with fluid
-// W and then at larger targets. Targets lie a part of the way from what was found to the bound: a smaller
-// part, and at last wider layers, where nothing is found.
-//
-// A search from which nothing was left out ends it: it finds the least cost with fluid W, which is a bound.
+// From the bound up a target is a part of the way to the cost, a larger part after each that is refuted and a
+// smaller one after each that is given up. The least cost with fluid W, once found, ends it: no bound of this
+// kind is higher. Below the cost layers are narrow and grow wider where nothing is found: every width in
+// several manners of placing W.
 #include "solver/exact/unit.h"
 
 #include "solver/model/number.h"
