@@ -41,7 +41,7 @@ static const struct {
   bool probing;
   int dive_every;
 } portfolio[] = {
-    {ZB_UNIT_FLOW_UP, ZB_PICK_SMALLEST, false, 192, false, 0},
+    {ZB_UNIT_FLOW_UP, ZB_PICK_SMALLEST, false, 160, false, 0},
     {ZB_UNIT_FLOW, ZB_PICK_SMALLEST, false, 96, false, 0},
     {ZB_UNIT_FRONT, ZB_PICK_SMALLEST, false, 128, false, 0},
     {ZB_UNIT_FRONT_UP, ZB_PICK_SMALLEST, false, 128, false, 0},
@@ -285,8 +285,8 @@ static void prepare_units(struct search *search, int round, int64_t work) {
       // With several stages a device layers prove nothing, and exchanges find more.
       if (search->known.chain->chunked) unit->work /= 8;
       if (plain) unit->work = 0;
-      // What fluid W can prove comes first.
-      if (unit->kind == ZB_UNIT_FRONT_UP && flow_goes_on(search)) unit->work = 0;
+      // What fluid W can prove comes first, mostly.
+      if (unit->kind == ZB_UNIT_FRONT_UP && flow_goes_on(search)) unit->work /= 3;
     }
     if (i >= OWN_UNITS) {
       unit->improver = &search->problem->improver[i - OWN_UNITS];
