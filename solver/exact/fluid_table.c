@@ -18,7 +18,8 @@ static int need_of(const struct zb_lanes *lanes, const struct zb_lane *lane, int
   return gives > 0 && over <= gives * b ? (int)((over + gives - 1) / gives) : b + 1;
 }
 
-bool zb_fluid_table_open(const struct zb_lanes *lanes, int device, struct zb_fluid_table *table) {
+bool zb_fluid_table_open(const struct zb_lanes *lanes, int device, size_t most,
+                         struct zb_fluid_table *table) {
   const struct zb_lane *lane = &lanes->lane[3 * (size_t)device];
   const int m = lanes->microbatches;
   *table = (struct zb_fluid_table){.microbatches = m};
@@ -33,6 +34,7 @@ bool zb_fluid_table_open(const struct zb_lanes *lanes, int device, struct zb_flu
     table->row[f] = table->cells;
     table->cells += (size_t)(f - b) + 1;
   }
+  if (table->cells > most) return false;
   for (int f = 0; f <= m; f++)
     for (int k = table->least_b[f]; k <= m; k++) table->most_f[k] = f;
   table->cell = malloc(table->cells * sizeof *table->cell);

@@ -38,9 +38,9 @@ struct zb_fluid_table {
   size_t cells, points, point_room;
 };
 
-// Sizes and memory needs of a device; false where memory ran out. zb_fluid_table_close what was opened either
-// way.
-bool zb_fluid_table_open(const struct zb_lanes *lanes, int device, struct zb_fluid_table *table);
+// Sizes and memory needs of a device; false where memory ran out, or for more than `most` states.
+// zb_fluid_table_close what was opened either way.
+bool zb_fluid_table_open(const struct zb_lanes *lanes, int device, size_t most, struct zb_fluid_table *table);
 void zb_fluid_table_close(struct zb_fluid_table *table);
 // All points, for the latest ends in `lanes`. False where memory ran out.
 bool zb_fluid_table_fill(const struct zb_lanes *lanes, int device, struct zb_fluid_table *table);
