@@ -93,12 +93,9 @@ static bool write_orders(struct zb_flow_front *front, uint32_t path, struct zb_o
 }
 
 static enum zb_front_end end_of(struct zb_flow_front *front, struct zb_orders *orders, int64_t *cost) {
-  const struct zb_layer *layer = &front->layer[front->layers];
-  const size_t at = front->shape.key + 2 * (size_t)front->hand.lanes.devices;
-  const struct zb_kept *best = layer->kept[0];
-  for (size_t i = 1; i < layer->count; i++)
-    if (layer->kept[i]->word[at] < best->word[at]) best = layer->kept[i];
-  *cost = best->word[at];
+  // Where all is done only costs differ, and the least covers the others.
+  const struct zb_kept *best = front->layer[front->layers].kept[0];
+  *cost = best->word[front->shape.key + 2 * (size_t)front->hand.lanes.devices];
   return write_orders(front, best->path, orders) ? ZB_FRONT_SOLVED : ZB_FRONT_MEMORY;
 }
 

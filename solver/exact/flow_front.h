@@ -9,11 +9,10 @@
 // fluid W exists in which every F and B ends by its latest end (window.h) and every device by its horizon.
 //
 //  W       A device pours W whenever it runs no F or B, at most w for each B that it has ended. F number n
-//  may
-//          start when f_bytes (n + 1) + b_bytes (B ended) + w_bytes floor(poured / w) is within its limit.
+//          may start when f_bytes (n + 1) + b_bytes (B ended) + w_bytes floor(poured / w) is within its
+//          limit.
 //  move    Take a completion with the least sum of starts, an op o that can come next on its device d, and
-//  the
-//          other op u that could be next on d. If u starts when o could have ended, or later, o fits in
+//          the other op u that could be next on d. If u starts when o could have ended, or later, o fits in
 //          before u: F and B only move ahead, which keeps every latest end, and W poured meanwhile moves to
 //          where o was. If o is an F, only B lie between. If it is a B, an F between may need the W that has
 //          moved: that does no harm if even the last F that memory lets in between has its W done when the

@@ -79,6 +79,19 @@ enum zb_tree_end zb_unit_aim(struct zb_state *state, const struct zb_known *know
   }
 }
 
+enum zb_front_end zb_unit_aim_front(struct zb_state *state, const struct zb_known *known, int64_t target) {
+  switch (zb_unit_aim(state, known, target)) {
+  case ZB_TREE_OPEN:
+    return ZB_FRONT_OPEN;
+  case ZB_TREE_REFUTED:
+    return ZB_FRONT_REFUTED;
+  case ZB_TREE_STOPPED:
+    return ZB_FRONT_STOPPED;
+  default:
+    return ZB_FRONT_MEMORY;
+  }
+}
+
 void zb_unit_run(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker) {
   unit->bound = known->bound;
   unit->barren = known->barren;

@@ -106,6 +106,8 @@ void zb_unit_improve(struct zb_unit *unit, const struct zb_known *known, struct 
 
 // The fixpoint of `state` under a target: OPEN where it stands, else how a tree would end.
 enum zb_tree_end zb_unit_aim(struct zb_state *state, const struct zb_known *known, int64_t target);
+// The same for the searches by layers: how one would begin or end.
+enum zb_front_end zb_unit_aim_front(struct zb_state *state, const struct zb_known *known, int64_t target);
 // Notes how a tree under `target` ended; takes `proof` over where it is one.
 void zb_unit_take_end(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker,
                       int64_t target, enum zb_tree_end end, struct zb_proof *proof);

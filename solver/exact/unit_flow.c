@@ -34,17 +34,10 @@ static enum zb_front_end open_flow(struct zb_unit *unit, const struct zb_known *
   const int64_t way = (int64_t)((double)gap * unit->flow_part);
   unit->flow_open = true;
   unit->flow_target = up ? unit->bound + way : most - way;
-  switch (zb_unit_aim(&worker->state, known, unit->flow_target)) {
-  case ZB_TREE_OPEN:
-    return zb_flow_front_begin(unit->flow, &worker->state, up ? fluid : manner[unit->flow_manner],
-                               up ? all : unit->flow_width);
-  case ZB_TREE_REFUTED:
-    return ZB_FRONT_REFUTED;
-  case ZB_TREE_STOPPED:
-    return ZB_FRONT_STOPPED;
-  default:
-    return ZB_FRONT_MEMORY;
-  }
+  const enum zb_front_end end = zb_unit_aim_front(&worker->state, known, unit->flow_target);
+  if (end != ZB_FRONT_OPEN) return end;
+  return zb_flow_front_begin(unit->flow, &worker->state, up ? fluid : manner[unit->flow_manner],
+                             up ? all : unit->flow_width);
 }
 
 // Work grows smoothly with targets: the next may take a few times what the last refuted one took.

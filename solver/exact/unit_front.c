@@ -27,16 +27,9 @@ static enum zb_front_end open_front(struct zb_unit *unit, const struct zb_known 
   const int64_t target = up ? unit->bound + (int64_t)((double)gap * unit->front_part) : unit->cost - 1;
   unit->front_open = true;
   unit->front_target = target;
-  switch (zb_unit_aim(&worker->state, known, target)) {
-  case ZB_TREE_OPEN:
-    return zb_front_begin(unit->front, &worker->state, up ? most_width : unit->front_width);
-  case ZB_TREE_REFUTED:
-    return ZB_FRONT_REFUTED;
-  case ZB_TREE_STOPPED:
-    return ZB_FRONT_STOPPED;
-  default:
-    return ZB_FRONT_MEMORY;
-  }
+  const enum zb_front_end end = zb_unit_aim_front(&worker->state, known, target);
+  if (end != ZB_FRONT_OPEN) return end;
+  return zb_front_begin(unit->front, &worker->state, up ? most_width : unit->front_width);
 }
 
 static void take_end_from_bound(struct zb_unit *unit, const struct zb_known *known, struct zb_worker *worker,
