@@ -252,6 +252,7 @@ one() { # TEST
   test=$1
   scratch=$(mktemp -d) || exit 1
   trap 'rm -rf "$scratch"' EXIT
+  local began=${EPOCHREALTIME/./}
   case $test in
     unit/*) unit "${test#unit/}" ;;
     fuzz/*) fuzz "${test#fuzz/}" ;;
@@ -263,6 +264,7 @@ one() { # TEST
     program/*) program "${test#program/}" ;;
     *.sh) driver "tests/$test" ;;
   esac
+  printf '%7d ms  %s\n' $(((${EPOCHREALTIME/./} - began) / 1000)) "$test" >>"$results/took"
 }
 
 list() { # MODE: the names of the tests, slowest kinds first
@@ -329,6 +331,8 @@ main() { # MODE [PATTERN]
     echo "$name (ended without a result)" >>"$results/failed"
   done <"$results/list"
 
+  printf '\nlongest:\n'
+  sort -rn "$results/took" | head -n 20
   if [ -e "$results/skipped" ]; then printf '\nskipped:\n'; sort -u "$results/skipped" | sed 's/^/  /'; fi
   if [ -e "$results/failed" ]; then printf '\nfailed:\n'; sort -u "$results/failed" | sed 's/^/  /'; fi
   counted=$(find "$results" -name '*.count' -exec cat '{}' + | awk '{p += $1; f += $2; s += $3} END {print p + 0, f + 0, s + 0}')
