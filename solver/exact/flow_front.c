@@ -29,27 +29,43 @@ struct zb_flow_front {
   bool whole;
 };
 
+// Memory is only taken by F, and all W of a limited device are alike.
+static bool stages_apply(const struct zb_chunked *chunked) {
+  for (int s = 0; s < chunked->stages; s++) {
+    const struct zb_stage *stage = &chunked->stage[s];
+    const struct zb_chunked_device *device = &chunked->device[stage->device];
+    if (stage->fused || (device->chunks > 1 && !device->weights_merged)) return false;
+    if (device->room_bytes == ZB_NO_LIMIT) continue;
+    if (stage->f_bytes < 0 || stage->b_bytes > 0 || stage->w_bytes > 0 ||
+        stage->f_bytes + stage->b_bytes + stage->w_bytes < 0)
+      return false;
+  }
+  return true;
+}
+
 bool zb_flow_front_applies(const struct zb_chain *chain, enum zb_objective objective) {
-  return zb_front_proves(chain, objective);
+  if (!chain->chunked) return zb_front_proves(chain, objective);
+  return zb_front_applies(chain, objective) && stages_apply(chain->chunked);
 }
 
 // Settles the node at hand and keeps it. False where memory ran out.
-static bool keep(struct zb_flow_front *front, uint32_t before, enum zb_flow_choice choice) {
+static bool keep(struct zb_flow_front *front, uint32_t before, struct zb_flow_choice choice) {
   int64_t score;
   if (!zb_flow_settle(&front->hand)) return true;
   const size_t words = zb_flow_pack(&front->hand, &score);
   if (words == 0) return true;
   struct zb_layer *layer = &front->layer[zb_flow_done(&front->hand)];
   const size_t bytes = zb_layer_bytes(layer);
-  if (zb_layer_add(layer, &front->shape, front->hand.packed, words, score, before, choice) == ZB_LAYER_MEMORY)
+  if (zb_layer_add(layer, &front->shape, front->hand.packed, words, score, before,
+                   (uint32_t)choice.act * ZB_MOST_CLASSES + choice.lane) == ZB_LAYER_MEMORY)
     return false;
   front->bytes += zb_layer_bytes(layer) - bytes;
   return front->bytes <= most_bytes;
 }
 
 static bool expand(struct zb_flow_front *front, const struct zb_kept *kept) {
-  const size_t bytes = ZB_FLOW_FOUND * (size_t)front->hand.lanes.devices * sizeof *front->known;
-  enum zb_flow_choice choice[ZB_MOST_CHOICES];
+  const size_t bytes = front->hand.found * sizeof *front->known;
+  struct zb_flow_choice choice[ZB_MOST_CHOICES];
   int choices = 0;
   zb_flow_unpack(&front->hand, kept->word);
   if (!zb_flow_look_ahead(&front->hand)) return true;
@@ -79,12 +95,13 @@ static bool write_orders(struct zb_flow_front *front, uint32_t path, struct zb_o
   // The first choice is what leads to the first node: none.
   for (size_t i = 1; i <= length && zb_flow_settle(&front->hand); i++) {
     int64_t score;
-    enum zb_flow_choice here[ZB_MOST_CHOICES];
+    struct zb_flow_choice here[ZB_MOST_CHOICES];
     int choices;
     if (i == length || zb_flow_pack(&front->hand, &score) == 0) break;
     zb_flow_unpack(&front->hand, front->hand.packed);
     if (!zb_flow_look_ahead(&front->hand)) break;
-    zb_flow_take(&front->hand, zb_flow_choose(&front->hand, here, &choices), (enum zb_flow_choice)choice[i]);
+    const struct zb_flow_choice taken = {choice[i] / ZB_MOST_CLASSES, choice[i] % ZB_MOST_CLASSES};
+    zb_flow_take(&front->hand, zb_flow_choose(&front->hand, here, &choices), taken);
   }
   assert(zb_flow_done(&front->hand) == front->layers);
   front->hand.orders = NULL;
@@ -136,9 +153,9 @@ struct zb_flow_front *zb_flow_front_create(const struct zb_chain *chain, enum zb
   if (zb_flow_hand_open(chain, objective, &front->hand)) {
     front->shape =
         (struct zb_layer_shape){.key = front->hand.key_words, .numbers = 2 * p + 1, .paths = &front->paths};
-    front->known = calloc(ZB_FLOW_FOUND * p, sizeof *front->known);
-    front->layers = (int)(2 * p * m);
-    front->layer = calloc(2 * p * m + 1, sizeof *front->layer);
+    front->known = calloc(front->hand.found, sizeof *front->known);
+    front->layers = front->hand.flows * (int)m;
+    front->layer = calloc((size_t)front->layers + 1, sizeof *front->layer);
     if (front->known && front->layer) return front;
   }
   zb_flow_front_free(front);
@@ -178,5 +195,5 @@ enum zb_front_end zb_flow_front_begin(struct zb_flow_front *front, const struct 
   }
   for (front->shape.coarse = 0; horizon >> front->shape.coarse > INT32_MAX;) front->shape.coarse++;
   zb_flow_start(&front->hand);
-  return keep(front, 0, ZB_TAKE_F) ? ZB_FRONT_OPEN : ZB_FRONT_MEMORY;
+  return keep(front, 0, (struct zb_flow_choice){0}) ? ZB_FRONT_OPEN : ZB_FRONT_MEMORY;
 }

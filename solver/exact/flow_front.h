@@ -5,29 +5,36 @@
 // one with fluid W; so where none of these meets the target, none does. Which orders of F and B can meet it
 // is most of the problem where memory is tight: what this search finds mostly holds with whole W, too.
 //
-// This comment is the specification of a bound with the word `fluid-fronts`: under bound - 1 no schedule with
-// fluid W exists in which every F and B ends by its latest end (window.h) and every device by its horizon.
+// This comment is the specification of a bound with the word `fluid-fronts`, for chains and for any other
+// placement: under bound - 1 no schedule with fluid W exists in which every F and B ends by its latest end
+// (window.h, chunked.h) and every device by its horizon. No backward is fused. All W of one device take the
+// same time w and give back the same memory, w_bytes.
 //
-//  W       A device pours W whenever it runs no F or B, at most w for each B that it has ended. F number n
-//          may start when f_bytes (n + 1) + b_bytes (B ended) + w_bytes floor(poured / w) is within its
-//          limit.
+//  W       A device pours W whenever it runs no F or B, at most w for each B that it has ended. An F may start
+//          when its f_bytes, the f_bytes of every F and the b_bytes of every B that the device has ended, and
+//          w_bytes floor(poured / w) are within the device's limit.
 //  move    Take a completion with the least sum of starts, an op o that can come next on its device d, and
-//          the other op u that could be next on d. If u starts when o could have ended, or later, o fits in
-//          before u: F and B only move ahead, which keeps every latest end, and W poured meanwhile moves to
-//          where o was. If o is an F, only B lie between. If it is a B, an F between may need the W that has
-//          moved: that does no harm if even the last F that memory lets in between has its W done when the
-//          next F can start at the earliest.
-//  forced  So a device where one op can come next, the other cannot start before that has ended, and moving
-//          does no harm, has no choice. All such ops run at once: a node is a partial schedule with nothing
-//          forced.
-//  branch  On one device: its F or its B next. Where the F has not been sent yet and the B would do harm, the
-//          device holds its B back until the next F has run. One of both exists: the op that ends first of
-//          all that can come next is not preceded by one that cannot.
+//          the op u that does come next there. If u starts when o could have ended, or later, o fits in before
+//          u: F and B only move ahead, which keeps every latest end. But the W poured meanwhile moves to where
+//          o was, and if o is an F, it takes its memory earlier; an F of between may need either. That does no
+//          harm where d has no limit, where no other F can come between, and where
+//            o is a B  if all W that is there is poured by its start. Or, on a device with one stage, if even
+//                      the last F that memory lets in between has its W done when the next F can start at the
+//                      earliest.
+//            o is an F if the last of all F that can come between has its W done, were there no B between:
+//                      when o starts; or, where no B can come between, when the next F can at the earliest.
+//  forced  So of the lanes of a device (the F or the B of a stage) only those can be next before which no
+//          other that can come next fits in without harm. Where that is a single one which can come next it
+//          is forced. All such ops run at once: a node is a partial schedule with nothing forced.
+//  branch  On one device: which lane is next. One that cannot come yet is waited for, with nothing else
+//          run on the device until then. Where what cannot come yet could start early on every device,
+//          the device is that of the op that ends first of all that can come next: what cannot come yet waits
+//          for one of these.
 //  prune   An F or B, of those that come next everywhere or that wait, that cannot end by its latest end; a
 //          device for which no point of its table holds.
-//  cover   Of two with the same F and B done and the same B held, one covers the other if no clock, no
+//  cover   Of two with the same F and B done and the same waited for, one covers the other if no clock, no
 //          clock - poured, no arrival that waits and no cost of a device that is done is greater. Clocks are
-//          raised before that to the earliest start of the next F or B, with W poured up to there.
+//          raised before that to the earliest start of what can be next, with W poured up to there.
 #ifndef ZB_FLOW_FRONT_H
 #define ZB_FLOW_FRONT_H
 
@@ -35,7 +42,8 @@
 
 struct zb_flow_front;
 
-// For the problems where front.h proves.
+// Where F alone take memory and no backward may be fused; with several stages on a limited device also all its
+// W must be alike, and the start of every device be known.
 bool zb_flow_front_applies(const struct zb_chain *chain, enum zb_objective objective);
 
 // What W are. Whole ones run where they fit before what can start next, and may go before it where at least

@@ -11,103 +11,151 @@ static const size_t most_cells = (size_t)1 << 23, most_ops = (size_t)1 << 22;
 
 static const int64_t never = INT64_MAX / 4;
 
+enum { NONE = -1 };
+
+static const struct zb_fluid_device *device_of(const struct zb_flow_hand *hand, int d) {
+  return &hand->table[d].device;
+}
+static int own(const struct zb_flow_hand *hand, int l) { return l - hand->first[hand->lane[l].device]; }
+static bool is_over(const struct zb_flow_hand *hand, int l) {
+  return hand->count[l] == hand->lanes.microbatches;
+}
+static const uint16_t *counts(const struct zb_flow_hand *hand, int d) {
+  return &hand->count[hand->first[d]];
+}
+
 // Looking ahead.
 
-static bool is_sent(const struct zb_flow_hand *hand, int lane) {
-  const uint16_t *count = hand->count;
-  const int d = lane / 2;
-  if (lane % 2 == ZB_F) return d == 0 || count[lane] < count[lane - 2];
-  return count[lane] < count[lane - 1] && (d + 1 == hand->lanes.devices || count[lane] < count[lane + 2]);
+static bool is_sent(const struct zb_flow_hand *hand, int l) {
+  const struct zb_flow_lane *lane = &hand->lane[l];
+  const uint16_t k = hand->count[l];
+  return k < hand->lanes.microbatches && (lane->source < 0 || hand->count[lane->source] > k) &&
+         (lane->before[0] < 0 || hand->count[lane->before[0]] > k) &&
+         (lane->before[1] < 0 || hand->count[lane->before[1]] > k);
 }
 
-// When what the next op of a lane waits for on another device is there, at the earliest.
-static int64_t there(const struct zb_flow_hand *hand, int lane, int from, int k) {
-  const struct zb_flow_device *sender = &hand->device[from / 2];
-  return k < hand->count[from] ? hand->arrival[(size_t)lane * (size_t)hand->lanes.microbatches + (size_t)k]
-                               : hand->start[from] + sender->time[from % 2] + sender->delay[from % 2];
+// When what the next op of a lane waits for is done and there, at the earliest.
+static int64_t there(const struct zb_flow_hand *hand, int l) {
+  const struct zb_flow_lane *lane = &hand->lane[l];
+  const uint16_t k = hand->count[l];
+  int64_t time = INT64_MIN;
+  if (lane->source >= 0) {
+    const struct zb_flow_lane *source = &hand->lane[lane->source];
+    time = k < hand->count[lane->source]
+               ? hand->arrival[(size_t)l * (size_t)hand->lanes.microbatches + k]
+               : hand->start[lane->source] + source->time + source->delay;
+  }
+  for (int i = 0; i < 2; i++) {
+    const int before = lane->before[i];
+    if (before >= 0 && hand->count[before] <= k)
+      time = zb_max(time, hand->start[before] + hand->lane[before].time);
+  }
+  return time;
 }
 
-// Earliest time at which memory allows the next F, however many B run before it, the first of them from
-// `start_b` on: more B give more memory back, and may so take the place of W. None does where B is held.
-static int64_t when_memory_fits(const struct zb_flow_hand *hand, int d, int64_t start_b) {
-  const struct zb_flow_device *device = &hand->device[d];
-  const struct zb_fluid_table *table = &hand->table[d];
-  const int f = hand->count[2 * d], b = hand->count[2 * d + 1], most = hand->held[d] ? b : f;
+static int weights_there(const struct zb_flow_hand *hand, int d) {
+  int sum = 0;
+  for (int i = 0; i < device_of(hand, d)->count / 2; i++) sum += counts(hand, d)[i];
+  return sum;
+}
+
+// Earliest time at which memory allows the next F of a lane, however many B run before it, the first of them
+// from `start_b` on: more B give more memory back, and may so take the place of W.
+static int64_t when_memory_fits(const struct zb_flow_hand *hand, int l, int64_t start_b) {
+  const int d = hand->lane[l].device, i = own(hand, l);
+  const struct zb_fluid_device *device = device_of(hand, d);
+  const uint16_t *n = counts(hand, d);
+  int64_t over = device->bytes[i] - device->room_bytes, b = INT64_MAX, gives = 0;
+  int left = 0, weights = 0;
+  for (int c = 0; c < device->count; c++) {
+    over += n[c] * device->bytes[c];
+    if (c >= device->count / 2) continue;
+    weights += n[c];
+    left += hand->lanes.microbatches - n[c];
+    b = zb_min(b, device->time[c]);
+    gives = zb_max(gives, -device->bytes[c]);
+  }
+  // Of a chain no other F can make room for more B.
+  if (device->count == 2) left = n[1] - n[0];
+  if (hand->wait[d] == i) left = 0;
   int64_t least = never;
-  for (int n = b > table->least_b[f + 1] ? b : table->least_b[f + 1]; n <= most; n++) {
-    const int need = zb_fluid_cell(table, f, n)->need;
-    const int64_t busy = (n - b) * device->time[ZB_B];
+  for (int more = 0; more <= left; more++, over -= gives) {
+    const int64_t need = over <= 0 ? 0 : (over + device->gives - 1) / device->gives;
+    if (need > weights + more) continue;
+    const int64_t busy = more * b;
     int64_t time = hand->clock[d] + busy + need * device->w - hand->poured[d];
     // All W, and so that of the last B, which comes after it.
-    if (n > b) time = zb_max(time, start_b + busy + (need == n ? device->w : 0));
+    if (more > 0) time = zb_max(time, start_b + busy + (need == weights + more ? device->w : 0));
     least = zb_min(least, time);
     if (need == 0 || start_b + busy >= least) break;
   }
   return least;
 }
 
-// Earliest starts of every next F, down the chain.
-static void look_down(struct zb_flow_hand *hand) {
-  const int m = hand->lanes.microbatches;
-  for (int d = 0; d < hand->lanes.devices; d++) {
-    const int f = hand->count[2 * d];
-    int64_t start = never;
-    if (f < m) {
-      start = hand->clock[d];
-      if (d > 0) start = zb_max(start, there(hand, 2 * d, 2 * d - 2, f));
-    }
-    hand->next_f[d] = start;
-    if (f < m && hand->device[d].limited) {
-      const struct zb_fluid_table *table = &hand->table[d];
-      const int b = hand->count[2 * d + 1];
-      const bool fits = b >= table->least_b[f + 1];
-      const int64_t wait =
-          fits ? zb_fluid_cell(table, f, b)->need * hand->device[d].w - hand->poured[d] : never;
-      if (wait > 0) {
-        hand->next_f[d] = fits ? zb_max(start, hand->clock[d] + wait) : never;
-        start = zb_max(start, when_memory_fits(hand, d, hand->clock[d]));
-      }
-    }
-    hand->start[2 * d] = start;
-  }
+// Time from the clock until there is memory for the next F of a lane with no other op in between; never, if
+// that cannot be.
+static int64_t wait_for_memory(const struct zb_flow_hand *hand, int l) {
+  const int d = hand->lane[l].device;
+  const struct zb_fluid_device *device = device_of(hand, d);
+  if (!device->limited) return 0;
+  const int64_t need = zb_fluid_need(device, counts(hand, d), own(hand, l));
+  if (need == 0) return 0;
+  if (need > weights_there(hand, d)) return never;
+  return zb_max(0, need * device->w - hand->poured[d]);
 }
 
-// Likewise of every next B, up the chain.
-static void look_up(struct zb_flow_hand *hand) {
-  const int m = hand->lanes.microbatches, last = hand->lanes.devices - 1;
-  for (int d = last; d >= 0; d--) {
-    const int b = hand->count[2 * d + 1];
-    int64_t start = never;
-    if (b < m) {
-      start = hand->clock[d];
-      if (d < last) start = zb_max(start, there(hand, 2 * d + 1, 2 * d + 3, b));
-      if (hand->count[2 * d] == b || hand->held[d])
-        start = zb_max(start, hand->start[2 * d] + hand->device[d].time[ZB_F]);
+// Earliest starts of every next op, along the pipe.
+static void look_down(struct zb_flow_hand *hand) {
+  for (int i = 0; i < hand->flows; i++) {
+    const int l = hand->down[i], d = hand->lane[l].device, wait = hand->wait[d];
+    if (is_over(hand, l)) {
+      hand->start[l] = hand->next[l] = never;
+      continue;
     }
-    hand->start[2 * d + 1] = start;
+    int64_t start = zb_max(hand->clock[d], there(hand, l));
+    hand->next[l] = start;
+    if (hand->lane[l].kind == ZB_F) {
+      const int64_t waits = wait_for_memory(hand, l);
+      if (waits > 0) {
+        hand->next[l] = waits < never ? zb_max(start, hand->clock[d] + waits) : never;
+        start = zb_max(start, when_memory_fits(hand, l, hand->clock[d]));
+      }
+    }
+    if (wait >= 0 && l != hand->first[d] + wait) {
+      hand->next[l] = never;
+      // Where the one that it waits for has been looked up.
+      const int first = hand->first[d] + wait;
+      if (hand->start[first] < never) start = zb_max(start, hand->start[first] + hand->lane[first].time);
+    }
+    hand->start[l] = start;
   }
 }
 
 static int64_t pourable(const struct zb_flow_hand *hand, int d) {
-  return hand->count[2 * d + 1] * hand->device[d].w - hand->poured[d];
+  const struct zb_fluid_device *device = device_of(hand, d);
+  int64_t sum = -hand->poured[d];
+  for (int i = 0; i < device->count / 2; i++) sum += counts(hand, d)[i] * device->weight[i];
+  return sum;
 }
 
-static void write_op(const struct zb_flow_hand *hand, int d, enum zb_kind kind) {
+static void write_op(const struct zb_flow_hand *hand, int d, int number) {
   if (!hand->orders) return;
-  zb_orders_word(hand->orders, d)[hand->orders->count[d]++] =
-      hand->lanes.lane[3 * (size_t)d + (size_t)kind].letter;
+  zb_orders_word(hand->orders, d)[hand->orders->count[d]++] = hand->lanes.lane[number].letter;
+}
+static void write_weight(const struct zb_flow_hand *hand, int d) {
+  write_op(hand, d, hand->lanes.first_weight[d]);
 }
 
 // Runs `work` of W that is there; whole W are written down.
 static void pour(struct zb_flow_hand *hand, int d, int64_t work) {
   hand->poured[d] += work;
   if (!hand->orders || hand->weights.fluid || work == 0) return;
-  for (int64_t i = work / hand->device[d].w; i > 0; i--) write_op(hand, d, ZB_W);
+  for (int64_t i = work / device_of(hand, d)->w; i > 0; i--) write_weight(hand, d);
 }
 
 // What fits before a time at which something else can start. The clock is that time unless whole W wait.
 static void pour_until(struct zb_flow_hand *hand, int d, int64_t time) {
-  const int64_t there = pourable(hand, d), gap = time - hand->clock[d], w = hand->device[d].w;
+  const int64_t there = pourable(hand, d), gap = time - hand->clock[d], w = device_of(hand, d)->w;
   if (hand->weights.fluid || there <= gap) {
     pour(hand, d, zb_min(there, gap));
     hand->clock[d] = time;
@@ -118,33 +166,50 @@ static void pour_until(struct zb_flow_hand *hand, int d, int64_t time) {
   }
 }
 
-// Raises clocks to what is implied. False: too late for something.
+// Raises the clock of a device to where something can run next. False: too late for the end.
+static bool raise_clock(struct zb_flow_hand *hand, int d) {
+  int64_t next = never;
+  bool over = true;
+  for (int l = hand->first[d]; l < hand->first[d + 1]; l++) {
+    next = zb_min(next, hand->next[l]);
+    over &= is_over(hand, l);
+  }
+  if (!over) {
+    if (next < never && next > hand->clock[d]) pour_until(hand, d, next);
+    return true;
+  }
+  const int64_t rest = pourable(hand, d);
+  pour(hand, d, rest);
+  hand->clock[d] += rest;
+  hand->cost = zb_max(hand->cost, hand->clock[d] - hand->lanes.origin[d]);
+  return hand->clock[d] <= hand->lanes.horizon[d];
+}
+
+// What is known of F that wait for memory once that of B is.
+static void look_again(struct zb_flow_hand *hand, int d) {
+  const int first = hand->first[d], backwards = first + device_of(hand, d)->count / 2;
+  int64_t start_b = never;
+  for (int l = first; l < backwards; l++) start_b = zb_min(start_b, hand->start[l]);
+  for (int l = backwards; l < hand->first[d + 1]; l++) {
+    if (is_over(hand, l) || hand->next[l] <= hand->start[l]) continue;
+    hand->start[l] = zb_max(hand->start[l], when_memory_fits(hand, l, start_b));
+    hand->next[l] = zb_max(hand->next[l], hand->start[l]);
+  }
+}
+
 bool zb_flow_look_ahead(struct zb_flow_hand *hand) {
   const struct zb_lanes *lanes = &hand->lanes;
-  const int m = lanes->microbatches;
+  for (int d = 0; d < lanes->devices; d++)
+    if (hand->wait[d] >= 0) hand->start[hand->first[d] + hand->wait[d]] = never;
   look_down(hand);
-  look_up(hand);
   for (int d = 0; d < lanes->devices; d++) {
-    const int f = hand->count[2 * d], b = hand->count[2 * d + 1];
-    if (hand->next_f[d] > hand->start[2 * d]) {
-      // It waits for memory, which more B may give back.
-      hand->start[2 * d] =
-          zb_max(hand->start[2 * d], when_memory_fits(hand, d, hand->start[2 * (size_t)d + 1]));
-      hand->next_f[d] = zb_max(hand->next_f[d], hand->start[2 * d]);
-    }
-    const int64_t *start = &hand->start[2 * (size_t)d];
-    if (f < m && start[ZB_F] + hand->device[d].time[ZB_F] > zb_lane_late(lanes, 3 * d, f)) return false;
-    if (b < m && start[ZB_B] + hand->device[d].time[ZB_B] > zb_lane_late(lanes, 3 * d + 1, b)) return false;
-    if (b < m) {
-      const int64_t next = zb_min(hand->next_f[d], start[ZB_B]);
-      if (next > hand->clock[d]) pour_until(hand, d, next);
-    } else {
-      const int64_t rest = pourable(hand, d);
-      pour(hand, d, rest);
-      hand->clock[d] += rest;
-      hand->cost = zb_max(hand->cost, hand->clock[d] - lanes->origin[d]);
-      if (hand->clock[d] > lanes->horizon[d]) return false;
-    }
+    const struct zb_fluid_device *device = device_of(hand, d);
+    if (device->limited) look_again(hand, d);
+    for (int l = hand->first[d]; l < hand->first[d + 1]; l++)
+      if (!is_over(hand, l) && hand->start[l] + hand->lane[l].time >
+                                   zb_lane_late(lanes, device->lane[own(hand, l)], hand->count[l]))
+        return false;
+    if (!raise_clock(hand, d)) return false;
   }
   return true;
 }
@@ -152,9 +217,9 @@ bool zb_flow_look_ahead(struct zb_flow_hand *hand) {
 // Time in hand of a device by its table; negative: none.
 static int64_t time_in_hand(const struct zb_flow_hand *hand, int d) {
   const struct zb_fluid_table *table = &hand->table[d];
-  const struct zb_fluid_cell *cell = zb_fluid_cell(table, hand->count[2 * d], hand->count[2 * d + 1]);
+  const struct zb_fluid_cell *cell = zb_fluid_cell(table, counts(hand, d));
   int64_t most = -1;
-  for (int i = 0; i < cell->points; i++) {
+  for (int i = 0; cell && i < cell->points; i++) {
     const struct zb_fluid_point *point = &table->point[cell->point + (uint32_t)i];
     const int64_t left = zb_min(point->latest, point->lead + hand->poured[d]) - hand->clock[d];
     most = zb_max(most, left);
@@ -164,75 +229,145 @@ static int64_t time_in_hand(const struct zb_flow_hand *hand, int d) {
 
 // What is forced.
 
-static bool can_take_f(const struct zb_flow_hand *hand, int d) {
-  const int k = hand->count[2 * d];
-  return k < hand->lanes.microbatches && is_sent(hand, 2 * d) &&
-         hand->count[2 * d + 1] >= hand->table[d].least_b[k + 1];
+static bool can_take(const struct zb_flow_hand *hand, int l) {
+  return hand->next[l] < never && is_sent(hand, l);
 }
 
-static bool can_take_b(const struct zb_flow_hand *hand, int d) {
-  return !hand->held[d] && hand->count[2 * d + 1] < hand->lanes.microbatches && is_sent(hand, 2 * d + 1);
+static int64_t end_next(const struct zb_flow_hand *hand, int l) {
+  return zb_max(hand->next[l], hand->clock[hand->lane[l].device]) + hand->lane[l].time;
 }
 
-// Whether B first could make an F late that goes before it in the best completion.
-static bool b_first_does_harm(const struct zb_flow_hand *hand, int d) {
-  const struct zb_flow_device *device = &hand->device[d];
-  const struct zb_fluid_table *table = &hand->table[d];
-  const int f = hand->count[2 * d], b = hand->count[2 * d + 1];
-  if (!hand->weights.fluid || !device->limited || table->most_f[b] <= f) return false;
-  const int64_t need = zb_fluid_cell(table, table->most_f[b] - 1, b + 1)->need * device->w;
-  const int64_t start = hand->start[2 * d + 1];
-  const int64_t poured = zb_min(b * device->w, hand->poured[d] + start - hand->clock[d]);
-  return need > poured && start + device->time[ZB_B] + need - poured > hand->start[2 * d];
+// Most W that an F may need which runs before the next op of lane `l` does, were that op done: B only give
+// memory back, so all F that can be and no B.
+static int64_t most_need(const struct zb_flow_hand *hand, int l) {
+  const int d = hand->lane[l].device, count = device_of(hand, d)->count, i = own(hand, l);
+  const struct zb_fluid_device *device = device_of(hand, d);
+  const uint16_t *n = counts(hand, d);
+  uint16_t with[ZB_MOST_CLASSES];
+  int last = NONE;
+  memcpy(with, n, (size_t)count * sizeof *with);
+  with[i]++;
+  for (int f = count - 1; f >= count / 2; f--) {
+    if (f == i) continue;
+    // Behind an F of lane i there are at most as many as that has had.
+    const int most = f < i ? n[f + 1 < i ? f + 1 : i] : hand->lanes.microbatches;
+    if (f < i && f + 1 < i) with[f] = with[f + 1];
+    else with[f] = (uint16_t)most;
+    if (with[f] > n[f]) last = f;
+  }
+  if (last == NONE) return 0;
+  with[last]--;
+  return zb_fluid_need(device, with, last);
 }
 
-static void send(struct zb_flow_hand *hand, int d, int kind, int k, int64_t end) {
-  const int to = kind == ZB_F ? 2 * d + 2 : 2 * d - 1;
-  if (to < 0 || to >= 2 * hand->lanes.devices) return;
-  const int64_t there = end + hand->device[d].delay[kind];
-  hand->arrival[(size_t)to * (size_t)hand->lanes.microbatches + (size_t)k] = there;
+// Whether an op now could make an F late that goes before it in the best completion.
+static bool does_harm(const struct zb_flow_hand *hand, int l) {
+  const int d = hand->lane[l].device, i = own(hand, l);
+  const struct zb_fluid_device *device = device_of(hand, d);
+  const int half = device->count / 2;
+  if (!device->limited || (!hand->weights.fluid && device->count == 2)) return false;
+  const uint16_t *n = counts(hand, d);
+  const int64_t start = zb_max(hand->next[l], hand->clock[d]), there = weights_there(hand, d) * device->w;
+  const int64_t poured = zb_min(there, hand->poured[d] + start - hand->clock[d]);
+  // The other F, and whether another B may come before them.
+  int64_t start_f = never;
+  bool others = false;
+  for (int f = half; f < device->count; f++)
+    if (f != i) start_f = zb_min(start_f, hand->start[hand->first[d] + f]);
+  if (start_f >= never) return false;
+  for (int b = 0; b < half; b++) others |= b != i && hand->start[hand->first[d] + b] < never;
+  if (i < half && there == poured) return false;
+  int64_t need;
+  if (device->count == 2) {
+    // The last F that memory lets in between.
+    uint16_t with[2] = {(uint16_t)(n[0] + 1), n[1]}, now[2] = {n[0], n[1]};
+    while (with[1] < hand->lanes.microbatches && zb_fluid_need(device, now, 1) <= n[0]) with[1]++, now[1]++;
+    if (with[1] == n[1]) return false;
+    with[1]--;
+    need = zb_fluid_need(device, with, 1) * device->w;
+    return need > poured && start + hand->lane[l].time + need - poured > start_f;
+  }
+  if (i < half) return true;
+  need = most_need(hand, l) * device->w;
+  if (need <= poured) return false;
+  return others || start + hand->lane[l].time + need - poured > start_f || need > there;
+}
+
+static void send(struct zb_flow_hand *hand, int l, int64_t end) {
+  const int to = hand->lane[l].target;
+  if (to < 0) return;
+  const int64_t there = end + hand->lane[l].delay;
+  const uint16_t k = hand->count[l];
+  hand->arrival[(size_t)to * (size_t)hand->lanes.microbatches + k] = there;
   // That may be later than was thought when starts were looked up.
-  if (kind == ZB_F && k == hand->count[to]) hand->next_f[d + 1] = zb_max(hand->next_f[d + 1], there);
+  if (k == hand->count[to]) {
+    hand->start[to] = zb_max(hand->start[to], there);
+    if (hand->next[to] < never) hand->next[to] = zb_max(hand->next[to], there);
+  }
 }
 
 // Runs the next op of a lane at its earliest start.
-static void run_op(struct zb_flow_hand *hand, int d, int kind) {
-  const int lane = 2 * d + kind;
-  const int64_t known = kind == ZB_F ? hand->next_f[d] : hand->start[lane];
-  const int64_t start = zb_max(known, hand->clock[d]), end = start + hand->device[d].time[kind];
+static void run_op(struct zb_flow_hand *hand, int l) {
+  const int d = hand->lane[l].device;
+  const struct zb_fluid_device *device = device_of(hand, d);
+  const int64_t start = zb_max(hand->next[l], hand->clock[d]), end = start + hand->lane[l].time;
   pour_until(hand, d, start);
   hand->clock[d] = end;
-  send(hand, d, kind, hand->count[lane], end);
-  hand->count[lane]++;
-  if (kind == ZB_F) hand->held[d] = false;
-  write_op(hand, d, (enum zb_kind)kind);
+  send(hand, l, end);
+  hand->count[l]++;
+  hand->wait[d] = NONE;
+  write_op(hand, d, device->lane[own(hand, l)]);
   // W that take no time are never poured.
-  if (kind == ZB_B && hand->device[d].w == 0 && !hand->weights.fluid) write_op(hand, d, ZB_W);
+  if (hand->lane[l].kind == ZB_B && device->w == 0 && !hand->weights.fluid) write_weight(hand, d);
 }
 
 // Whether a whole W may go before what can start next and waits for it: where much of it fits in before, or
 // many wait.
 static bool w_may_go_first(const struct zb_flow_hand *hand, int d, int64_t start) {
-  const int64_t w = hand->device[d].w, there = hand->weights.fluid ? 0 : pourable(hand, d);
+  const int64_t w = device_of(hand, d)->w, there = hand->weights.fluid ? 0 : pourable(hand, d);
   return there > 0 &&
          (hand->weights.nearly * (start - hand->clock[d]) >= w || there >= hand->weights.many * w);
 }
 
-// A B is sent by the device behind, which comes later in the same round; so its start is exact where it can
-// come next, and where it cannot too early at most, which only lets less be forced.
+// Whether `o`, which can come next, may go before `l` in any completion that has `l` next.
+static bool goes_before(const struct zb_flow_hand *hand, int o, int l, int64_t least) {
+  const int64_t end = end_next(hand, o), other = zb_max(hand->next[l], least);
+  if (end > other || (end == other && hand->next[o] >= other && o > l)) return false;
+  return !does_harm(hand, o);
+}
+
+// What can be next on a device: those that no other may go before. `ripe`: none of those that cannot come
+// yet could start before one that can has ended. `least`: they do not, in any case.
+static int list_next(const struct zb_flow_hand *hand, int d, int64_t least, int *list, bool *ripe,
+                     int64_t *first_end) {
+  int count = 0;
+  int64_t end = never;
+  for (int l = hand->first[d]; l < hand->first[d + 1]; l++)
+    if (can_take(hand, l)) end = zb_min(end, end_next(hand, l));
+  *ripe = end < never;
+  *first_end = end;
+  if (end >= never) return 0;
+  for (int l = hand->first[d]; l < hand->first[d + 1]; l++) {
+    if (hand->next[l] >= never) continue;
+    const bool takes = can_take(hand, l);
+    if (!takes && zb_max(hand->next[l], least) < end) *ripe = false;
+    bool out = false;
+    for (int o = hand->first[d]; o < hand->first[d + 1] && !out; o++)
+      out = o != l && can_take(hand, o) && goes_before(hand, o, l, takes ? 0 : least);
+    if (!out) list[count++] = l;
+  }
+  return count;
+}
+
 static bool run_forced(struct zb_flow_hand *hand) {
   bool any = false;
+  int list[ZB_MOST_CLASSES];
   for (int d = 0; d < hand->lanes.devices; d++) {
-    const int64_t *time = hand->device[d].time, start[] = {hand->next_f[d], hand->start[2 * d + 1]};
-    int kind;
-    if (can_take_f(hand, d) && start[ZB_B] >= start[ZB_F] + time[ZB_F])
-      kind = ZB_F;
-    else if (can_take_b(hand, d) && start[ZB_F] >= start[ZB_B] + time[ZB_B] && !b_first_does_harm(hand, d))
-      kind = ZB_B;
-    else
-      continue;
-    if (w_may_go_first(hand, d, start[kind])) continue;
-    run_op(hand, d, kind);
+    bool ripe;
+    int64_t end;
+    if (list_next(hand, d, 0, list, &ripe, &end) != 1 || !can_take(hand, list[0])) continue;
+    if (w_may_go_first(hand, d, hand->next[list[0]])) continue;
+    run_op(hand, list[0]);
     any = true;
   }
   return any;
@@ -240,11 +375,10 @@ static bool run_forced(struct zb_flow_hand *hand) {
 
 int zb_flow_done(const struct zb_flow_hand *hand) {
   int sum = 0;
-  for (int l = 0; l < 2 * hand->lanes.devices; l++) sum += hand->count[l];
+  for (int l = 0; l < hand->flows; l++) sum += hand->count[l];
   return sum;
 }
 
-// Runs all that is forced. False: nothing completes it.
 bool zb_flow_settle(struct zb_flow_hand *hand) {
   do {
     if (!zb_flow_look_ahead(hand)) return false;
@@ -252,112 +386,89 @@ bool zb_flow_settle(struct zb_flow_hand *hand) {
   return true;
 }
 
-// The choices on a device, by what can come next there; 0: it has none, or not yet.
-static int choices_on(const struct zb_flow_hand *hand, int d, enum zb_flow_choice *choice, int64_t *end) {
-  const int64_t *time = hand->device[d].time;
-  const int64_t start[] = {hand->next_f[d], hand->start[2 * d + 1]};
-  const bool f = can_take_f(hand, d) && start[ZB_F] < start[ZB_B] + time[ZB_B];
-  const bool b = can_take_b(hand, d) && start[ZB_B] < start[ZB_F] + time[ZB_F];
-  const bool both = can_take_f(hand, d) && can_take_b(hand, d);
+// The choices on a device whose list of what can be next is given.
+static int choices_on(const struct zb_flow_hand *hand, int d, const int *list, int count,
+                      struct zb_flow_choice *choice) {
   int choices = 0;
-  *end = zb_min(f ? start[ZB_F] + time[ZB_F] : INT64_MAX, b ? start[ZB_B] + time[ZB_B] : INT64_MAX);
-  if (both) {
-    choice[choices++] = ZB_TAKE_B;
-    choice[choices++] = ZB_TAKE_F;
-  } else if (b && b_first_does_harm(hand, d)) {
-    choice[choices++] = ZB_TAKE_B;
-    choice[choices++] = ZB_HOLD_B;
-  } else if ((f && start[ZB_B] >= start[ZB_F] + time[ZB_F]) ||
-             (b && start[ZB_F] >= start[ZB_B] + time[ZB_B])) {
-    // Forced, but for W.
-    choice[choices++] = f ? ZB_TAKE_F : ZB_TAKE_B;
+  int64_t start = never;
+  for (int i = 0; i < count; i++) {
+    const bool takes = can_take(hand, list[i]);
+    choice[choices++] =
+        (struct zb_flow_choice){takes ? ZB_TAKE : ZB_WAIT_FOR, (unsigned char)own(hand, list[i])};
+    if (takes) start = zb_min(start, hand->next[list[i]]);
   }
-  if (choices == 0 ||
-      !w_may_go_first(hand, d, zb_min(f ? start[ZB_F] : INT64_MAX, b ? start[ZB_B] : INT64_MAX)))
-    return choices;
-  if (b) choice[choices++] = ZB_W_THEN_B;
-  if (f) choice[choices++] = ZB_W_THEN_F;
+  if (start >= never || !w_may_go_first(hand, d, start)) return choices;
+  for (int i = 0; i < count; i++)
+    if (can_take(hand, list[i]))
+      choice[choices++] = (struct zb_flow_choice){ZB_W_THEN_TAKE, (unsigned char)own(hand, list[i])};
   return choices;
 }
 
-// The device of the op that ends first of all that can come next; -1: none can. What else could be next on
-// it starts no earlier than that, whatever was looked up: it waits for one of them.
-static int ends_first(const struct zb_flow_hand *hand, int *kind) {
-  int first = -1;
-  int64_t least = INT64_MAX;
+// The device to branch on: of those where what cannot come yet starts late enough the one where an op ends
+// first; or the one where an op ends first of all, as what cannot come yet waits for one of these.
+int zb_flow_choose(const struct zb_flow_hand *hand, struct zb_flow_choice *choice, int *choices) {
+  int chosen = -1, first = -1, list[ZB_MOST_CLASSES];
+  int64_t least = never, first_end = never, end;
+  bool ripe;
   for (int d = 0; d < hand->lanes.devices; d++) {
-    const bool f = can_take_f(hand, d);
-    if (!f && !can_take_b(hand, d)) continue;
-    const int64_t start = f ? hand->next_f[d] : hand->start[2 * d + 1];
-    const int64_t end = start + hand->device[d].time[f ? ZB_F : ZB_B];
-    if (end >= least) continue;
-    least = end;
-    first = d;
-    *kind = f ? ZB_F : ZB_B;
-  }
-  return first;
-}
-
-// The device to branch on, of those that have choices the one where an op ends first; -1: none, nothing
-// completes it.
-int zb_flow_choose(const struct zb_flow_hand *hand, enum zb_flow_choice *choice, int *choices) {
-  int chosen = -1, kind;
-  int64_t least = INT64_MAX;
-  for (int d = 0; d < hand->lanes.devices; d++) {
-    enum zb_flow_choice here[ZB_MOST_CHOICES];
-    int64_t end;
-    const int count = choices_on(hand, d, here, &end);
-    if (count == 0 || end >= least) continue;
+    const int count = list_next(hand, d, 0, list, &ripe, &end);
+    if (count == 0) continue;
+    if (end < first_end) {
+      first_end = end;
+      first = d;
+    }
+    if (!ripe || end >= least) continue;
     least = end;
     chosen = d;
-    *choices = count;
-    memcpy(choice, here, sizeof here);
+    *choices = choices_on(hand, d, list, count, choice);
   }
-  if (chosen >= 0 || (chosen = ends_first(hand, &kind)) < 0) return chosen;
-  *choices = 0;
-  choice[(*choices)++] = kind == ZB_F ? ZB_TAKE_F : ZB_TAKE_B;
-  if (kind == ZB_B && b_first_does_harm(hand, chosen)) choice[(*choices)++] = ZB_HOLD_B;
-  return chosen;
+  if (chosen >= 0 || first < 0) return chosen;
+  const int count = list_next(hand, first, first_end, list, &ripe, &end);
+  *choices = choices_on(hand, first, list, count, choice);
+  return first;
 }
 
 // Packing.
 
 static void pack_key(struct zb_flow_hand *hand) {
-  const size_t devices = (size_t)hand->lanes.devices;
   uint16_t *key = (uint16_t *)hand->packed;
   memset(key, 0, hand->key_words * sizeof(int64_t));
-  memcpy(key, hand->count, 2 * devices * sizeof *key);
-  for (size_t d = 0; d < devices; d++)
-    if (hand->held[d]) key[2 * devices + d / 16] |= (uint16_t)(1u << d % 16);
+  memcpy(key, hand->count, (size_t)hand->flows * sizeof *key);
+  unsigned char *wait = (unsigned char *)(key + hand->flows);
+  for (int d = 0; d < hand->lanes.devices; d++) wait[d] = (unsigned char)(hand->wait[d] + 1);
 }
 
 // Those that wait take turns from the start of the first on. Returns false where one cannot end in time.
 static bool pack_waiting(struct zb_flow_hand *hand, int64_t **word) {
   const size_t m = (size_t)hand->lanes.microbatches;
-  for (int lane = 0; lane < 2 * hand->lanes.devices; lane++) {
-    const int from = lane % 2 == ZB_F ? lane - 2 : lane + 2;
-    if (from < 0 || from >= 2 * hand->lanes.devices) continue;
-    const int64_t time = hand->device[lane / 2].time[lane % 2];
-    int64_t turn = hand->start[lane];
-    for (int k = hand->count[lane]; k < hand->count[from]; k++) {
-      turn = zb_max(turn, hand->arrival[(size_t)lane * m + (size_t)k]);
+  for (int l = 0; l < hand->flows; l++) {
+    const struct zb_flow_lane *lane = &hand->lane[l];
+    if (lane->source < 0) continue;
+    const int number = device_of(hand, lane->device)->lane[own(hand, l)];
+    int64_t turn = hand->start[l];
+    for (int k = hand->count[l]; k < hand->count[lane->source]; k++) {
+      turn = zb_max(turn, hand->arrival[(size_t)l * m + (size_t)k]);
       *(*word)++ = turn;
-      turn += time;
-      if (turn > zb_lane_late(&hand->lanes, 3 * (lane / 2) + lane % 2, k)) return false;
+      turn += lane->time;
+      if (turn > zb_lane_late(&hand->lanes, number, k)) return false;
     }
   }
   return true;
 }
 
-// Words that were packed; 0: nothing completes it.
+static bool is_done(const struct zb_flow_hand *hand, int d) {
+  // B of the first stage come last.
+  return hand->count[hand->first[d]] == hand->lanes.microbatches;
+}
+
 size_t zb_flow_pack(struct zb_flow_hand *hand, int64_t *score) {
-  const int devices = hand->lanes.devices, m = hand->lanes.microbatches;
+  const int devices = hand->lanes.devices;
   int64_t *clock = hand->packed + hand->key_words, *lead = clock + devices;
   int64_t least = INT64_MAX, sum = 0;
   int open = 0;
   for (int d = 0; d < devices; d++) {
     clock[d] = lead[d] = 0;
-    if (hand->count[2 * d + 1] == m) continue;
+    if (is_done(hand, d)) continue;
     const int64_t left = time_in_hand(hand, d);
     if (left < 0) return 0;
     least = zb_min(least, left);
@@ -376,94 +487,119 @@ size_t zb_flow_pack(struct zb_flow_hand *hand, int64_t *score) {
 void zb_flow_unpack(struct zb_flow_hand *hand, const int64_t *packed) {
   const size_t devices = (size_t)hand->lanes.devices, m = (size_t)hand->lanes.microbatches;
   const uint16_t *key = (const uint16_t *)packed;
-  memcpy(hand->count, key, 2 * devices * sizeof *key);
+  const unsigned char *wait = (const unsigned char *)(key + hand->flows);
+  memcpy(hand->count, key, (size_t)hand->flows * sizeof *key);
   const int64_t *clock = packed + hand->key_words, *lead = clock + devices, *word = lead + devices + 1;
   hand->cost = lead[devices];
   for (size_t d = 0; d < devices; d++) {
-    hand->held[d] = (key[2 * devices + d / 16] >> d % 16 & 1) != 0;
+    hand->wait[d] = (int16_t)(wait[d] - 1);
     hand->clock[d] = clock[d];
     hand->poured[d] = clock[d] - lead[d];
-    if (hand->count[2 * d + 1] == hand->lanes.microbatches) {
+    if (is_done(hand, (int)d)) {
       // Its cost is known; nothing is late about it.
-      hand->poured[d] = (int64_t)m * hand->device[d].w;
+      hand->poured[d] = 0;
+      hand->poured[d] = pourable(hand, (int)d);
       hand->clock[d] = hand->lanes.origin[d];
     }
   }
-  for (int lane = 0; lane < 2 * hand->lanes.devices; lane++) {
-    const int from = lane % 2 == ZB_F ? lane - 2 : lane + 2;
-    if (from < 0 || from >= 2 * hand->lanes.devices) continue;
-    for (int k = hand->count[lane]; k < hand->count[from]; k++)
-      hand->arrival[(size_t)lane * m + (size_t)k] = *word++;
+  for (int l = 0; l < hand->flows; l++) {
+    const int source = hand->lane[l].source;
+    if (source < 0) continue;
+    for (int k = hand->count[l]; k < hand->count[source]; k++)
+      hand->arrival[(size_t)l * m + (size_t)k] = *word++;
   }
 }
 
 // Choices, and beginning and end.
 
-void zb_flow_take(struct zb_flow_hand *hand, int d, enum zb_flow_choice choice) {
-  if (choice == ZB_HOLD_B) {
-    hand->held[d] = true;
+void zb_flow_take(struct zb_flow_hand *hand, int d, struct zb_flow_choice choice) {
+  if (choice.act == ZB_WAIT_FOR) {
+    hand->wait[d] = choice.lane;
     return;
   }
-  if (choice == ZB_W_THEN_F || choice == ZB_W_THEN_B) {
-    pour(hand, d, hand->device[d].w);
-    hand->clock[d] += hand->device[d].w;
+  if (choice.act == ZB_W_THEN_TAKE) {
+    pour(hand, d, device_of(hand, d)->w);
+    hand->clock[d] += device_of(hand, d)->w;
   }
-  run_op(hand, d, choice == ZB_TAKE_F || choice == ZB_W_THEN_F ? ZB_F : ZB_B);
+  run_op(hand, hand->first[d] + choice.lane);
 }
 
 void zb_flow_start(struct zb_flow_hand *hand) {
   const size_t devices = (size_t)hand->lanes.devices;
-  memset(hand->count, 0, 2 * devices * sizeof *hand->count);
-  memset(hand->held, 0, devices * sizeof *hand->held);
+  memset(hand->count, 0, (size_t)hand->flows * sizeof *hand->count);
   memset(hand->poured, 0, devices * sizeof *hand->poured);
   memcpy(hand->clock, hand->lanes.frame, devices * sizeof *hand->clock);
+  for (size_t d = 0; d < devices; d++) hand->wait[d] = NONE;
   hand->cost = 0;
 }
 
-static void fill_devices(const struct zb_chain *chain, struct zb_flow_hand *hand) {
-  for (int d = 0; d < chain->devices; d++) {
-    const struct zb_chain_device *from = &chain->device[d];
-    hand->device[d] = (struct zb_flow_device){.time = {from->f, from->b},
-                                              .w = from->w,
-                                              .delay = {0, from->backward_comm},
-                                              .limited = from->room_bytes != ZB_NO_LIMIT};
-    if (d + 1 < chain->devices) hand->device[d].delay[ZB_F] = from[1].forward_comm;
+// Lanes of zb_lanes to those here.
+static bool fill_lanes(struct zb_flow_hand *hand) {
+  const struct zb_lanes *lanes = &hand->lanes;
+  int *here = malloc((size_t)lanes->lanes * sizeof *here);
+  if (!here) return false;
+  for (int d = 0; d < lanes->devices; d++)
+    for (int i = 0; i < device_of(hand, d)->count; i++) here[device_of(hand, d)->lane[i]] = hand->first[d] + i;
+  for (int d = 0; d < lanes->devices; d++) {
+    for (int i = 0; i < device_of(hand, d)->count; i++) {
+      const struct zb_lane *from = &lanes->lane[device_of(hand, d)->lane[i]];
+      struct zb_flow_lane *lane = &hand->lane[hand->first[d] + i];
+      *lane = (struct zb_flow_lane){.device = d, .kind = from->kind, .time = from->time, .source = NONE, .target = NONE};
+      if (from->source >= 0) lane->source = here[from->source];
+      if (from->target >= 0) {
+        lane->target = here[from->target];
+        lane->delay = lanes->lane[from->target].delay;
+      }
+      for (int b = 0; b < 2; b++) lane->before[b] = from->before[b] >= 0 ? here[from->before[b]] : NONE;
+    }
   }
+  for (int i = 0; i < hand->flows; i++) hand->down[i] = here[lanes->flow[i]];
+  free(here);
+  return true;
 }
 
 bool zb_flow_hand_open(const struct zb_chain *chain, enum zb_objective objective, struct zb_flow_hand *hand) {
   const size_t p = (size_t)chain->devices, m = (size_t)chain->microbatches;
-  *hand = (struct zb_flow_hand){.key_words = ((2 * p + (p + 15) / 16) * sizeof(uint16_t) + 7) / 8};
-  if (2 * p * m > most_ops || !zb_lanes_create(chain, objective, &hand->lanes)) return false;
-  hand->device = calloc(p, sizeof *hand->device);
+  *hand = (struct zb_flow_hand){0};
+  if (!zb_lanes_create(chain, objective, &hand->lanes)) return false;
+  const size_t flows = (size_t)hand->lanes.flows;
+  hand->flows = hand->lanes.flows;
+  hand->key_words = (flows * sizeof(uint16_t) + p + 7) / 8;
+  hand->found = 2 * flows + 2 * p;
+  if (flows * m > most_ops) return false;
+  hand->first = calloc(p + 1, sizeof *hand->first);
+  hand->down = calloc(flows, sizeof *hand->down);
+  hand->lane = calloc(flows, sizeof *hand->lane);
   hand->table = calloc(p, sizeof *hand->table);
-  hand->packed = calloc(hand->key_words + 2 * p + 1 + 2 * p * m, sizeof *hand->packed);
-  hand->count = calloc(2 * p, sizeof *hand->count);
-  hand->held = calloc(p, sizeof *hand->held);
-  hand->arrival = calloc(2 * p * m, sizeof *hand->arrival);
-  hand->start = calloc(ZB_FLOW_FOUND * p, sizeof *hand->start);
-  if (!hand->device || !hand->table || !hand->packed || !hand->count || !hand->held || !hand->arrival ||
-      !hand->start)
+  hand->packed = calloc(hand->key_words + 2 * p + 1 + flows * m, sizeof *hand->packed);
+  hand->count = calloc(flows, sizeof *hand->count);
+  hand->wait = calloc(p, sizeof *hand->wait);
+  hand->arrival = calloc(flows * m, sizeof *hand->arrival);
+  hand->start = calloc(hand->found, sizeof *hand->start);
+  if (!hand->first || !hand->down || !hand->lane || !hand->table || !hand->packed || !hand->count ||
+      !hand->wait || !hand->arrival || !hand->start)
     return false;
-  hand->next_f = hand->start + 2 * p;
-  hand->clock = hand->next_f + p;
+  hand->next = hand->start + flows;
+  hand->clock = hand->next + flows;
   hand->poured = hand->clock + p;
   size_t room = most_cells;
   for (int d = 0; d < chain->devices; d++) {
     if (!zb_fluid_table_open(&hand->lanes, d, room, &hand->table[d])) return false;
     room -= hand->table[d].cells;
+    hand->first[d + 1] = hand->first[d] + hand->table[d].device.count;
   }
-  fill_devices(chain, hand);
-  return true;
+  return fill_lanes(hand);
 }
 
 void zb_flow_hand_close(struct zb_flow_hand *hand) {
   for (int d = 0; hand->table && d < hand->lanes.devices; d++) zb_fluid_table_close(&hand->table[d]);
+  free(hand->first);
+  free(hand->down);
+  free(hand->lane);
   free(hand->table);
-  free(hand->device);
   free(hand->packed);
   free(hand->count);
-  free(hand->held);
+  free(hand->wait);
   free(hand->arrival);
   free(hand->start);
   zb_lanes_free(&hand->lanes);

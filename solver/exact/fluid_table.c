@@ -2,56 +2,105 @@
 #include "solver/exact/fluid_table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "solver/model/number.h"
 
-// No state was seen with more than 3 points; more would be merged, which only lets more pass.
+// No state of a chain was seen with more than 3 points; more are merged, which only lets more pass.
 enum { MOST_POINTS = 16 };
 
-// W that have to be done before F number f starts after b B, if that is at most b; else b + 1.
-static int need_of(const struct zb_lanes *lanes, const struct zb_lane *lane, int f, int b) {
-  const int64_t room = lanes->room_bytes[lane->device];
-  if (room == ZB_NO_LIMIT) return 0;
-  const int64_t over = lane[ZB_F].bytes * (f + 1) + lane[ZB_B].bytes * b - room;
-  if (over <= 0) return 0;
-  const int64_t gives = -lane[ZB_W].bytes;
-  return gives > 0 && over <= gives * b ? (int)((over + gives - 1) / gives) : b + 1;
+void zb_fluid_device_list(const struct zb_lanes *lanes, int device, struct zb_fluid_device *list) {
+  const int first = lanes->first[device], weight = lanes->first_weight[device];
+  *list = (struct zb_fluid_device){.count = weight - first,
+                                   .room_bytes = lanes->room_bytes[device],
+                                   .limited = lanes->room_bytes[device] != ZB_NO_LIMIT,
+                                   .w = lanes->lane[weight].time,
+                                   .gives = -lanes->lane[weight].bytes};
+  for (int i = 0; i < list->count; i++) {
+    // Of a chain F comes first.
+    const int number = lanes->chunked ? first + i : first + 1 - i;
+    const struct zb_lane *lane = &lanes->lane[number];
+    list->lane[i] = number;
+    list->time[i] = lane->time;
+    list->bytes[i] = lane->bytes;
+    if (lane->kind == ZB_B)
+      list->weight[i] = lanes->lane[lanes->lane[weight].any_weight ? weight : weight + i].time;
+  }
+}
+
+// The states.
+
+static bool add_branch(struct zb_fluid_table *table, int level, struct zb_fluid_branch branch) {
+  if (table->filled[level] == table->room[level]) {
+    const size_t room = table->room[level] ? 2 * table->room[level] : 64;
+    struct zb_fluid_branch *grown = realloc(table->level[level], room * sizeof *grown);
+    if (!grown) return false;
+    table->level[level] = grown;
+    table->room[level] = room;
+  }
+  table->level[level][table->filled[level]++] = branch;
+  return true;
+}
+
+// Whether memory lets n[0 .. set - 1] be, with all other counts as small as they can be; so where it does not,
+// it does not for greater n[set - 1] either.
+static bool fits(const struct zb_fluid_device *device, const uint16_t *n, int set) {
+  if (!device->limited) return true;
+  int64_t over = -device->room_bytes, there = 0;
+  for (int i = 0; i < device->count; i++) {
+    const int count = n[i < set ? i : set - 1];
+    over += count * device->bytes[i];
+    if (i < device->count / 2) there += count;
+  }
+  return over <= there * device->gives;
+}
+
+// The branches below n[0 .. level - 1].
+static bool lay_out(struct zb_fluid_table *table, uint16_t *n, int level, size_t most) {
+  const int lo = level > 0 ? n[level - 1] : 0;
+  int hi = lo;
+  while (hi <= table->microbatches) {
+    n[level] = (uint16_t)hi;
+    if (!fits(&table->device, n, level + 1)) break;
+    hi++;
+  }
+  const bool leaf = level + 1 == table->device.count;
+  const size_t at = leaf ? table->cells : table->filled[level + 1];
+  if (at > UINT32_MAX) return false;
+  if (!add_branch(table, level, (struct zb_fluid_branch){(uint32_t)at, (uint16_t)lo, (uint16_t)(hi - lo)}))
+    return false;
+  if (leaf) {
+    table->cells += (size_t)(hi - lo);
+    return table->cells <= most;
+  }
+  for (int k = lo; k < hi; k++) {
+    n[level] = (uint16_t)k;
+    if (!lay_out(table, n, level + 1, most)) return false;
+  }
+  return true;
 }
 
 bool zb_fluid_table_open(const struct zb_lanes *lanes, int device, size_t most,
                          struct zb_fluid_table *table) {
-  const struct zb_lane *lane = &lanes->lane[3 * (size_t)device];
-  const int m = lanes->microbatches;
-  *table = (struct zb_fluid_table){.microbatches = m};
-  table->least_b = malloc(((size_t)m + 1) * sizeof *table->least_b);
-  table->most_f = malloc(((size_t)m + 1) * sizeof *table->most_f);
-  table->row = malloc(((size_t)m + 1) * sizeof *table->row);
-  if (!table->least_b || !table->most_f || !table->row) return false;
-  int b = 0;
-  for (int f = 0; f <= m; f++) {
-    while (f > 0 && b < f && need_of(lanes, lane, f - 1, b) > b) b++;
-    table->least_b[f] = b;
-    table->row[f] = table->cells;
-    table->cells += (size_t)(f - b) + 1;
-  }
-  if (table->cells > most) return false;
-  for (int f = 0; f <= m; f++)
-    for (int k = table->least_b[f]; k <= m; k++) table->most_f[k] = f;
-  table->cell = malloc(table->cells * sizeof *table->cell);
+  uint16_t n[ZB_MOST_CLASSES];
+  *table = (struct zb_fluid_table){.microbatches = lanes->microbatches};
+  zb_fluid_device_list(lanes, device, &table->device);
+  if (!lay_out(table, n, 0, most)) return false;
+  table->cell = malloc((table->cells + 1) * sizeof *table->cell);
   return table->cell != NULL;
 }
 
 void zb_fluid_table_close(struct zb_fluid_table *table) {
-  free(table->least_b);
-  free(table->most_f);
-  free(table->row);
+  for (int i = 0; i < ZB_MOST_CLASSES; i++) free(table->level[i]);
   free(table->cell);
   free(table->point);
   *table = (struct zb_fluid_table){0};
 }
 
+// The points.
+
 struct points {
-  struct zb_fluid_point point[2 * MOST_POINTS];
+  struct zb_fluid_point point[ZB_MOST_CLASSES * MOST_POINTS];
   int count;
 };
 
@@ -94,34 +143,54 @@ static bool keep_points(struct zb_fluid_table *table, struct points *points, str
     table->point_room = room;
   }
   cell->point = (uint32_t)table->points;
-  cell->points = (int16_t)points->count;
+  cell->points = (uint16_t)points->count;
   for (int i = 0; i < points->count; i++) table->point[table->points++] = points->point[i];
   return true;
 }
 
-bool zb_fluid_table_fill(const struct zb_lanes *lanes, int device, struct zb_fluid_table *table) {
-  const int m = table->microbatches, number = 3 * device;
-  const struct zb_lane *lane = &lanes->lane[number];
-  const int64_t w = lane[ZB_W].time, horizon = lanes->horizon[device], zero = lanes->frame[device];
-  table->points = 0;
-  for (int f = m; f >= 0; f--) {
-    for (int b = f; b >= table->least_b[f]; b--) {
-      struct zb_fluid_cell *cell = &table->cell[table->row[f] + (size_t)(b - table->least_b[f])];
-      struct points points = {.count = 0};
-      if (b == m) add_point(&points, (struct zb_fluid_point){horizon, horizon - m * w});
-      cell->need = 0;
-      if (f < m && b >= table->least_b[f + 1]) {
-        cell->need = (uint16_t)need_of(lanes, lane, f, b);
-        behind(table, zb_fluid_cell(table, f + 1, b), lane[ZB_F].time, zb_lane_late(lanes, number, f),
-               cell->need * w, b * w, zero, &points);
-      }
-      if (b < f) {
-        // A B needs no W done before it.
-        behind(table, cell + 1, lane[ZB_B].time, zb_lane_late(lanes, number + ZB_B, b), 0, b * w, zero,
-               &points);
-      }
-      if (!keep_points(table, &points, cell)) return false;
-    }
+static int64_t weight_of(const struct zb_fluid_device *device, const uint16_t *n) {
+  int64_t sum = 0;
+  for (int i = 0; i < device->count / 2; i++) sum += n[i] * device->weight[i];
+  return sum;
+}
+
+static bool fill_cell(const struct zb_lanes *lanes, int d, struct zb_fluid_table *table, uint16_t *n,
+                      struct zb_fluid_cell *cell) {
+  const struct zb_fluid_device *device = &table->device;
+  const int m = table->microbatches, lanes_here = device->count;
+  const int64_t poured = weight_of(device, n);
+  struct points points;
+  points.count = 0;
+  if (n[0] == m) add_point(&points, (struct zb_fluid_point){lanes->horizon[d], lanes->horizon[d] - poured});
+  for (int i = 0; i < lanes_here; i++) {
+    if (n[i] == (i + 1 < lanes_here ? n[i + 1] : m)) continue;
+    const int64_t need = i < lanes_here / 2 ? 0 : zb_fluid_need(device, n, i) * device->w;
+    const int64_t late = zb_lane_late(lanes, device->lane[i], n[i]);
+    n[i]++;
+    const struct zb_fluid_cell *next = zb_fluid_cell(table, n);
+    n[i]--;
+    if (next) behind(table, next, device->time[i], late, need, poured, lanes->frame[d], &points);
+  }
+  return keep_points(table, &points, cell);
+}
+
+// All cells below n[0 .. level - 1], the last first: what an op leads to comes after it.
+static bool fill_below(const struct zb_lanes *lanes, int d, struct zb_fluid_table *table, uint16_t *n,
+                       int level, size_t at) {
+  const struct zb_fluid_branch branch = table->level[level][at];
+  for (int k = branch.count - 1; k >= 0; k--) {
+    n[level] = (uint16_t)(branch.lo + k);
+    const size_t below = branch.at + (size_t)k;
+    const bool leaf = level + 1 == table->device.count;
+    if (!(leaf ? fill_cell(lanes, d, table, n, &table->cell[below])
+               : fill_below(lanes, d, table, n, level + 1, below)))
+      return false;
   }
   return true;
+}
+
+bool zb_fluid_table_fill(const struct zb_lanes *lanes, int device, struct zb_fluid_table *table) {
+  uint16_t n[ZB_MOST_CLASSES];
+  table->points = 0;
+  return fill_below(lanes, device, table, n, 0, 0);
 }

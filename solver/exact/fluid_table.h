@@ -1,13 +1,15 @@
-// fluid_table.h - what one device of a chain has to keep to from each state on, where W is fluid.
+// fluid_table.h - what one device has to keep to from each state on, where W is fluid.
 //
-// W is fluid if it runs in pieces of any size, whenever no F or B does. Then a device that has ended nF F and
-// nB B is known by its clock and by how much W it has poured, and what is left of its order can be kept to if
+// W is fluid if it runs in pieces of any size, whenever no F or B does. Then a device is known by how many F
+// and B of each of its stages it has ended (n), by its clock, and by how much W it has poured, and what is
+// left of its order can be kept to if
 //   clock <= latest  and  clock - poured <= lead
 // for one of a few points (latest, lead). From the end, where W is all that is left:
-//   (horizon, horizon - m w).
+//   (horizon, horizon - all W).
 // A point (latest, lead) behind an F that may end at `late` and needs `need` W done before it becomes
-//   latest' = min(latest, late) - f,  lead' = min(lead - f, latest' - need w),
-// behind a B the same with b and no need; and as no more than nB w can be poured, latest' <= lead' + nB w.
+//   latest' = min(latest, late) - f,  lead' = min(lead - f, latest' - need),
+// behind a B the same with b and no need; and as no more W can be poured than that of the B in n,
+// latest' <= lead' + that.
 #ifndef ZB_FLUID_TABLE_H
 #define ZB_FLUID_TABLE_H
 
@@ -21,33 +23,65 @@ struct zb_fluid_point {
   int64_t latest, lead;
 };
 
-// Of one state. Its points are none where nothing meets the target.
+// A device's lanes of F and B, B of its first stage .. B of its last, F of its last .. F of its first: as each
+// op needs that of the same microbatch behind it, no count is greater than the next.
+struct zb_fluid_device {
+  int count;                 // of lanes; 0 .. count / 2 - 1 are those of B
+  int lane[ZB_MOST_CLASSES]; // in zb_lanes
+  int64_t time[ZB_MOST_CLASSES], bytes[ZB_MOST_CLASSES];
+  int64_t weight[ZB_MOST_CLASSES / 2]; // ticks that the W of a B takes
+  bool limited;
+  int64_t room_bytes, w, gives; // where limited: all its W are alike; what one takes, and gives back
+};
+void zb_fluid_device_list(const struct zb_lanes *lanes, int device, struct zb_fluid_device *list);
+
+// W that have to be done before the next F of lane `f` starts after `n`, more than are there where it cannot.
+static inline int64_t zb_fluid_need(const struct zb_fluid_device *device, const uint16_t *n, int f) {
+  if (!device->limited) return 0;
+  int64_t over = device->bytes[f] - device->room_bytes;
+  for (int i = 0; i < device->count; i++) over += n[i] * device->bytes[i];
+  if (over <= 0) return 0;
+  return device->gives > 0 ? (over + device->gives - 1) / device->gives : INT32_MAX;
+}
+
+// The states, as a tree: a level for each lane, at the end the cells.
+struct zb_fluid_branch {
+  uint32_t at; // of the first in the next level
+  uint16_t lo, count;
+};
 struct zb_fluid_cell {
   uint32_t point;
-  int16_t points;
-  uint16_t need; // W that have to be done before the next F starts; only where that can be
+  uint16_t points; // none where nothing meets the target
 };
 
 struct zb_fluid_table {
+  struct zb_fluid_device device;
   int microbatches;
-  int *least_b; // [microbatches + 1] B without which so many F never fit
-  int *most_f;  // [microbatches + 1] F that so many B leave memory for
-  size_t *row;  // [microbatches + 1] cell of (nF, least_b[nF])
+  struct zb_fluid_branch *level[ZB_MOST_CLASSES];
+  size_t filled[ZB_MOST_CLASSES], room[ZB_MOST_CLASSES];
   struct zb_fluid_cell *cell;
   struct zb_fluid_point *point;
   size_t cells, points, point_room;
 };
 
-// Sizes and memory needs of a device; false where memory ran out, or for more than `most` states.
-// zb_fluid_table_close what was opened either way.
+// Memory for a device; false where it ran out, or for more than `most` states. zb_fluid_table_close what was
+// opened either way.
 bool zb_fluid_table_open(const struct zb_lanes *lanes, int device, size_t most, struct zb_fluid_table *table);
 void zb_fluid_table_close(struct zb_fluid_table *table);
 // All points, for the latest ends in `lanes`. False where memory ran out.
 bool zb_fluid_table_fill(const struct zb_lanes *lanes, int device, struct zb_fluid_table *table);
 
-// least_b[f] <= b <= f.
-static inline const struct zb_fluid_cell *zb_fluid_cell(const struct zb_fluid_table *table, int f, int b) {
-  return &table->cell[table->row[f] + (size_t)(b - table->least_b[f])];
+// NULL: memory forbids that state.
+static inline const struct zb_fluid_cell *zb_fluid_cell(const struct zb_fluid_table *table,
+                                                        const uint16_t *n) {
+  size_t at = 0;
+  for (int i = 0; i < table->device.count; i++) {
+    const struct zb_fluid_branch *branch = &table->level[i][at];
+    const unsigned step = (unsigned)n[i] - branch->lo;
+    if (step >= branch->count) return NULL;
+    at = branch->at + step;
+  }
+  return &table->cell[at];
 }
 
 #endif
