@@ -10,14 +10,15 @@
 // (window.h, chunked.h) and every device by its horizon. No backward is fused. All W of one device take the
 // same time w and give back the same memory, w_bytes.
 //
-//  W       A device pours W whenever it runs no F or B, at most w for each B that it has ended. An F may start
+//  W       A device pours W whenever it runs no F or B, at most w for each B that it has ended. An F may
+//  start
 //          when its f_bytes, the f_bytes of every F and the b_bytes of every B that the device has ended, and
 //          w_bytes floor(poured / w) are within the device's limit.
 //  move    Take a completion with the least sum of starts, an op o that can come next on its device d, and
-//          the op u that does come next there. If u starts when o could have ended, or later, o fits in before
-//          u: F and B only move ahead, which keeps every latest end. But the W poured meanwhile moves to where
-//          o was, and if o is an F, it takes its memory earlier; an F of between may need either. That does no
-//          harm where d has no limit, where no other F can come between, and where
+//          the op u that does come next there. If u starts when o could have ended, or later, o fits in
+//          before u: F and B only move ahead, which keeps every latest end. But the W poured meanwhile moves
+//          to where o was, and if o is an F, it takes its memory earlier; an F of between may need either.
+//          That does no harm where d has no limit, where no other F can come between, and where
 //            o is a B  if all W that is there is poured by its start. Or, on a device with one stage, if even
 //                      the last F that memory lets in between has its W done when the next F can start at the
 //                      earliest.
@@ -42,8 +43,8 @@
 
 struct zb_flow_front;
 
-// Where F alone take memory and no backward may be fused; with several stages on a limited device also all its
-// W must be alike, and the start of every device be known.
+// Where F alone take memory and no backward may be fused; with several stages on a limited device also all
+// its W must be alike, and the start of every device be known.
 bool zb_flow_front_applies(const struct zb_chain *chain, enum zb_objective objective);
 
 // What W are. Whole ones run where they fit before what can start next, and may go before it where at least

@@ -9,83 +9,69 @@
 // Most states of all tables, and most F and B.
 static const size_t most_cells = (size_t)1 << 23, most_ops = (size_t)1 << 22;
 
-static const int64_t never = INT64_MAX / 4;
+static const int64_t never = INT64_MAX / 4, unknown = INT64_MIN;
+
+// Passes of looking ahead: what is not found in these is left.
+enum { MOST_PASSES = 2 };
 
 enum { NONE = -1 };
 
-static const struct zb_fluid_device *device_of(const struct zb_flow_hand *hand, int d) {
-  return &hand->table[d].device;
-}
-static int own(const struct zb_flow_hand *hand, int l) { return l - hand->first[hand->lane[l].device]; }
 static bool is_over(const struct zb_flow_hand *hand, int l) {
   return hand->count[l] == hand->lanes.microbatches;
 }
-static const uint16_t *counts(const struct zb_flow_hand *hand, int d) {
-  return &hand->count[hand->first[d]];
+
+static bool is_done(const struct zb_flow_hand *hand, int d) {
+  // B of the first stage come last.
+  return is_over(hand, hand->device[d].first);
 }
 
 // Looking ahead.
 
-static bool is_sent(const struct zb_flow_hand *hand, int l) {
+// When what the next op of a lane waits for is done and there, at the earliest, and whether it is done.
+static int64_t there(const struct zb_flow_hand *hand, int l, bool *sent) {
   const struct zb_flow_lane *lane = &hand->lane[l];
   const uint16_t k = hand->count[l];
-  return k < hand->lanes.microbatches && (lane->source < 0 || hand->count[lane->source] > k) &&
-         (lane->before[0] < 0 || hand->count[lane->before[0]] > k) &&
-         (lane->before[1] < 0 || hand->count[lane->before[1]] > k);
-}
-
-// When what the next op of a lane waits for is done and there, at the earliest.
-static int64_t there(const struct zb_flow_hand *hand, int l) {
-  const struct zb_flow_lane *lane = &hand->lane[l];
-  const uint16_t k = hand->count[l];
-  int64_t time = INT64_MIN;
+  int64_t time = hand->clock[lane->device];
+  *sent = true;
   if (lane->source >= 0) {
-    const struct zb_flow_lane *source = &hand->lane[lane->source];
-    time = k < hand->count[lane->source]
-               ? hand->arrival[(size_t)l * (size_t)hand->lanes.microbatches + k]
-               : hand->start[lane->source] + source->time + source->delay;
+    *sent = k < hand->count[lane->source];
+    time = zb_max(time, *sent ? hand->arrival[(size_t)l * (size_t)hand->lanes.microbatches + k]
+                              : hand->start[lane->source] + lane->travel);
   }
   for (int i = 0; i < 2; i++) {
     const int before = lane->before[i];
-    if (before >= 0 && hand->count[before] <= k)
-      time = zb_max(time, hand->start[before] + hand->lane[before].time);
+    if (before < 0) continue;
+    if (hand->count[before] > k) continue;
+    *sent = false;
+    time = zb_max(time, hand->start[before] + hand->lane[before].time);
   }
   return time;
 }
 
-static int weights_there(const struct zb_flow_hand *hand, int d) {
-  int sum = 0;
-  for (int i = 0; i < device_of(hand, d)->count / 2; i++) sum += counts(hand, d)[i];
-  return sum;
+// W that have to be done before F are within a limit that they are over by so much.
+static int64_t weights_for(const struct zb_flow_device *device, int64_t over) {
+  if (over <= 0) return 0;
+  return device->gives > 0 ? (over + device->gives - 1) / device->gives : INT32_MAX;
 }
 
 // Earliest time at which memory allows the next F of a lane, however many B run before it, the first of them
 // from `start_b` on: more B give more memory back, and may so take the place of W.
 static int64_t when_memory_fits(const struct zb_flow_hand *hand, int l, int64_t start_b) {
-  const int d = hand->lane[l].device, i = own(hand, l);
-  const struct zb_fluid_device *device = device_of(hand, d);
-  const uint16_t *n = counts(hand, d);
-  int64_t over = device->bytes[i] - device->room_bytes, b = INT64_MAX, gives = 0;
-  int left = 0, weights = 0;
-  for (int c = 0; c < device->count; c++) {
-    over += n[c] * device->bytes[c];
-    if (c >= device->count / 2) continue;
-    weights += n[c];
-    left += hand->lanes.microbatches - n[c];
-    b = zb_min(b, device->time[c]);
-    gives = zb_max(gives, -device->bytes[c]);
-  }
+  const int d = hand->lane[l].device;
+  const struct zb_flow_device *device = &hand->device[d];
+  const int64_t backwards = hand->backwards[d];
   // Of a chain no other F can make room for more B.
-  if (device->count == 2) left = n[1] - n[0];
-  if (hand->wait[d] == i) left = 0;
-  int64_t least = never;
-  for (int more = 0; more <= left; more++, over -= gives) {
-    const int64_t need = over <= 0 ? 0 : (over + device->gives - 1) / device->gives;
-    if (need > weights + more) continue;
-    const int64_t busy = more * b;
+  int64_t left = (device->forwards - device->first) * hand->lanes.microbatches - backwards;
+  if (device->end - device->first == 2) left = hand->count[device->forwards] - backwards;
+  if (hand->wait[d] == l) left = 0;
+  int64_t least = never, over = hand->over[d] + hand->lane[l].bytes;
+  for (int64_t more = 0; more <= left; more++, over -= device->most_b_gives) {
+    const int64_t need = weights_for(device, over);
+    if (need > backwards + more) continue;
+    const int64_t busy = more * device->least_b;
     int64_t time = hand->clock[d] + busy + need * device->w - hand->poured[d];
     // All W, and so that of the last B, which comes after it.
-    if (more > 0) time = zb_max(time, start_b + busy + (need == weights + more ? device->w : 0));
+    if (more > 0) time = zb_max(time, start_b + busy + (need == backwards + more ? device->w : 0));
     least = zb_min(least, time);
     if (need == 0 || start_b + busy >= least) break;
   }
@@ -96,47 +82,79 @@ static int64_t when_memory_fits(const struct zb_flow_hand *hand, int l, int64_t 
 // that cannot be.
 static int64_t wait_for_memory(const struct zb_flow_hand *hand, int l) {
   const int d = hand->lane[l].device;
-  const struct zb_fluid_device *device = device_of(hand, d);
+  const struct zb_flow_device *device = &hand->device[d];
   if (!device->limited) return 0;
-  const int64_t need = zb_fluid_need(device, counts(hand, d), own(hand, l));
-  if (need == 0) return 0;
-  if (need > weights_there(hand, d)) return never;
-  return zb_max(0, need * device->w - hand->poured[d]);
+  const int64_t need = weights_for(device, hand->over[d] + hand->lane[l].bytes);
+  return need > hand->backwards[d] ? never : need * device->w - hand->poured[d];
 }
 
-// Earliest starts of every next op, along the pipe.
-static void look_down(struct zb_flow_hand *hand) {
-  for (int i = 0; i < hand->flows; i++) {
-    const int l = hand->down[i], d = hand->lane[l].device, wait = hand->wait[d];
-    if (is_over(hand, l)) {
-      hand->start[l] = hand->next[l] = never;
-      continue;
-    }
-    int64_t start = zb_max(hand->clock[d], there(hand, l));
-    hand->next[l] = start;
-    if (hand->lane[l].kind == ZB_F) {
-      const int64_t waits = wait_for_memory(hand, l);
-      if (waits > 0) {
-        hand->next[l] = waits < never ? zb_max(start, hand->clock[d] + waits) : never;
-        start = zb_max(start, when_memory_fits(hand, l, hand->clock[d]));
-      }
-    }
-    if (wait >= 0 && l != hand->first[d] + wait) {
-      hand->next[l] = never;
-      // Where the one that it waits for has been looked up.
-      const int first = hand->first[d] + wait;
-      if (hand->start[first] < never) start = zb_max(start, hand->start[first] + hand->lane[first].time);
-    }
-    hand->start[l] = start;
+static void mark_stale(struct zb_flow_hand *hand, int l) {
+  const int position = hand->lane[l].position;
+  hand->stale[position / 64] |= (uint64_t)1 << position % 64;
+}
+
+// The start of a lane's next op has changed: it is looked up again where that op is waited for.
+static void tell_waiting(struct zb_flow_hand *hand, int l) {
+  const struct zb_flow_lane *lane = &hand->lane[l];
+  const uint16_t k = hand->count[l];
+  if (lane->target >= 0 && hand->count[lane->target] == k) mark_stale(hand, lane->target);
+  for (int i = 0; i < 2; i++)
+    if (lane->after[i] >= 0 && hand->count[lane->after[i]] == k) mark_stale(hand, lane->after[i]);
+}
+
+static void tell_device(struct zb_flow_hand *hand, int d) {
+  for (int l = hand->device[d].first; l < hand->device[d].end; l++) mark_stale(hand, l);
+}
+
+static void raise_start(struct zb_flow_hand *hand, int l, int64_t start) {
+  const struct zb_flow_lane *lane = &hand->lane[l];
+  if (start <= hand->start[l]) return;
+  hand->start[l] = start;
+  if (start + lane->time > lane->late[hand->count[l]]) hand->late = true;
+  tell_waiting(hand, l);
+}
+
+// Earliest start of the next op of a lane. What was known of the same op still holds.
+static void look_up(struct zb_flow_hand *hand, int l) {
+  const int d = hand->lane[l].device, wait = hand->wait[d];
+  if (is_over(hand, l)) {
+    hand->start[l] = hand->next[l] = never;
+    hand->sent[l] = false;
+    return;
   }
+  const int64_t here = there(hand, l, &hand->sent[l]);
+  int64_t start = zb_max(hand->start[l], here);
+  hand->next[l] = start;
+  if (hand->lane[l].kind == ZB_F) {
+    const int64_t waits = wait_for_memory(hand, l);
+    if (waits > 0) {
+      hand->next[l] = waits < never ? zb_max(start, hand->clock[d] + waits) : never;
+      start = zb_max(start, when_memory_fits(hand, l, hand->clock[d]));
+    }
+  }
+  if (wait >= 0 && l != wait) {
+    hand->next[l] = never;
+    if (hand->start[wait] < never) start = zb_max(start, hand->start[wait] + hand->lane[wait].time);
+  }
+  raise_start(hand, l, start);
 }
 
-static int64_t pourable(const struct zb_flow_hand *hand, int d) {
-  const struct zb_fluid_device *device = device_of(hand, d);
-  int64_t sum = -hand->poured[d];
-  for (int i = 0; i < device->count / 2; i++) sum += counts(hand, d)[i] * device->weight[i];
-  return sum;
+// All that has changed, along the pipe. Returns whether something had.
+static bool look_down(struct zb_flow_hand *hand) {
+  bool any = false;
+  for (size_t word = 0; word < hand->stale_words; word++) {
+    while (hand->stale[word] != 0) {
+      const int bit = __builtin_ctzll(hand->stale[word]), l = hand->down[64 * word + (size_t)bit];
+      hand->stale[word] &= hand->stale[word] - 1;
+      look_up(hand, l);
+      hand->touched[hand->lane[l].device] = true;
+      any = true;
+    }
+  }
+  return any;
 }
+
+static int64_t pourable(const struct zb_flow_hand *hand, int d) { return hand->due[d] - hand->poured[d]; }
 
 static void write_op(const struct zb_flow_hand *hand, int d, int number) {
   if (!hand->orders) return;
@@ -150,12 +168,12 @@ static void write_weight(const struct zb_flow_hand *hand, int d) {
 static void pour(struct zb_flow_hand *hand, int d, int64_t work) {
   hand->poured[d] += work;
   if (!hand->orders || hand->weights.fluid || work == 0) return;
-  for (int64_t i = work / device_of(hand, d)->w; i > 0; i--) write_weight(hand, d);
+  for (int64_t i = work / hand->device[d].w; i > 0; i--) write_weight(hand, d);
 }
 
 // What fits before a time at which something else can start. The clock is that time unless whole W wait.
 static void pour_until(struct zb_flow_hand *hand, int d, int64_t time) {
-  const int64_t there = pourable(hand, d), gap = time - hand->clock[d], w = device_of(hand, d)->w;
+  const int64_t there = pourable(hand, d), gap = time - hand->clock[d], w = hand->device[d].w;
   if (hand->weights.fluid || there <= gap) {
     pour(hand, d, zb_min(there, gap));
     hand->clock[d] = time;
@@ -166,18 +184,49 @@ static void pour_until(struct zb_flow_hand *hand, int d, int64_t time) {
   }
 }
 
-// Raises the clock of a device to where something can run next. False: too late for the end.
-static bool raise_clock(struct zb_flow_hand *hand, int d) {
-  int64_t next = never;
-  bool over = true;
-  for (int l = hand->first[d]; l < hand->first[d + 1]; l++) {
-    next = zb_min(next, hand->next[l]);
-    over &= is_over(hand, l);
+// Time in hand of a device by its table; negative: none.
+static int64_t time_in_hand(const struct zb_flow_hand *hand, int d) {
+  const struct zb_fluid_table *table = &hand->table[d];
+  const struct zb_fluid_cell *cell = zb_fluid_cell(table, &hand->count[hand->device[d].first]);
+  int64_t most = -1;
+  for (int i = 0; cell && i < cell->points; i++) {
+    const struct zb_fluid_point *point = &table->point[cell->point + (uint32_t)i];
+    most = zb_max(most, zb_min(point->latest, point->lead + hand->poured[d]) - hand->clock[d]);
   }
-  if (!over) {
-    if (next < never && next > hand->clock[d]) pour_until(hand, d, next);
-    return true;
+  return most;
+}
+
+// Latest start of the next op of a lane, if it is the next of its device: one of the points behind it holds,
+// with W poured up to there. -1: it cannot be.
+static int64_t last_start(struct zb_flow_hand *hand, int l) {
+  const int d = hand->lane[l].device;
+  const struct zb_fluid_table *table = &hand->table[d];
+  const int64_t time = hand->lane[l].time;
+  hand->count[l]++;
+  const struct zb_fluid_cell *cell = zb_fluid_cell(table, &hand->count[hand->device[d].first]);
+  hand->count[l]--;
+  int64_t last = -1;
+  for (int i = 0; cell && i < cell->points; i++) {
+    const struct zb_fluid_point *point = &table->point[cell->point + (uint32_t)i];
+    if (hand->clock[d] + time - hand->poured[d] <= point->lead)
+      last = zb_max(last, zb_min(point->latest, point->lead + hand->due[d]) - time);
   }
+  return last;
+}
+
+// Raises the clock of a device to where something can run next.
+static void raise_clock(struct zb_flow_hand *hand, int d, int64_t next) {
+  const struct zb_flow_device *device = &hand->device[d];
+  pour_until(hand, d, next);
+  for (int l = device->first; l < device->end; l++) {
+    raise_start(hand, l, hand->clock[d]);
+    // It may be that too little W was there to pour.
+    if (device->limited && l >= device->forwards && hand->next[l] > hand->start[l]) mark_stale(hand, l);
+  }
+}
+
+// A device with nothing but W left. False: they end too late.
+static bool finish(struct zb_flow_hand *hand, int d) {
   const int64_t rest = pourable(hand, d);
   pour(hand, d, rest);
   hand->clock[d] += rest;
@@ -185,112 +234,115 @@ static bool raise_clock(struct zb_flow_hand *hand, int d) {
   return hand->clock[d] <= hand->lanes.horizon[d];
 }
 
-// What is known of F that wait for memory once that of B is.
-static void look_again(struct zb_flow_hand *hand, int d) {
-  const int first = hand->first[d], backwards = first + device_of(hand, d)->count / 2;
+// What is known of an F that waits for memory once that of B is.
+static void look_again(struct zb_flow_hand *hand, int l) {
+  const struct zb_flow_device *device = &hand->device[hand->lane[l].device];
   int64_t start_b = never;
-  for (int l = first; l < backwards; l++) start_b = zb_min(start_b, hand->start[l]);
-  for (int l = backwards; l < hand->first[d + 1]; l++) {
-    if (is_over(hand, l) || hand->next[l] <= hand->start[l]) continue;
-    hand->start[l] = zb_max(hand->start[l], when_memory_fits(hand, l, start_b));
-    hand->next[l] = zb_max(hand->next[l], hand->start[l]);
+  for (int b = device->first; b < device->forwards; b++) start_b = zb_min(start_b, hand->start[b]);
+  raise_start(hand, l, when_memory_fits(hand, l, start_b));
+  hand->next[l] = zb_max(hand->next[l], hand->start[l]);
+}
+
+// A device of which lanes were looked up: takes out what can be next, but with which it has no time in hand.
+// What is not next starts behind what is. False: nothing can be next, or something is too late.
+static bool look_at(struct zb_flow_hand *hand, int d) {
+  const struct zb_flow_device *device = &hand->device[d];
+  int64_t next = never, end = never;
+  bool out = false;
+  hand->touched[d] = false;
+  hand->changed[d] = true;
+  if (is_done(hand, d)) return finish(hand, d);
+  for (int l = device->first; l < device->end; l++) {
+    if (l >= device->forwards && hand->next[l] > hand->start[l] && !is_over(hand, l)) look_again(hand, l);
+    const int64_t start = hand->next[l];
+    if (start < never) {
+      if (hand->last_start[l] == unknown) hand->last_start[l] = last_start(hand, l);
+      if (start <= hand->last_start[l]) {
+        next = zb_min(next, start);
+        end = zb_min(end, start + hand->lane[l].time);
+        continue;
+      }
+      hand->next[l] = never;
+    }
+    out = true;
   }
+  if (next >= never) return false;
+  if (out)
+    for (int l = device->first; l < device->end; l++)
+      if (hand->next[l] >= never) raise_start(hand, l, end);
+  if (next > hand->clock[d]) raise_clock(hand, d, next);
+  return !hand->late;
 }
 
 bool zb_flow_look_ahead(struct zb_flow_hand *hand) {
-  const struct zb_lanes *lanes = &hand->lanes;
-  for (int d = 0; d < lanes->devices; d++)
-    if (hand->wait[d] >= 0) hand->start[hand->first[d] + hand->wait[d]] = never;
-  look_down(hand);
-  for (int d = 0; d < lanes->devices; d++) {
-    const struct zb_fluid_device *device = device_of(hand, d);
-    if (device->limited) look_again(hand, d);
-    for (int l = hand->first[d]; l < hand->first[d + 1]; l++)
-      if (!is_over(hand, l) && hand->start[l] + hand->lane[l].time >
-                                   zb_lane_late(lanes, device->lane[own(hand, l)], hand->count[l]))
-        return false;
-    if (!raise_clock(hand, d)) return false;
+  for (int pass = 0; pass < MOST_PASSES && look_down(hand); pass++) {
+    if (hand->late) return false;
+    for (int d = 0; d < hand->lanes.devices; d++)
+      if (hand->touched[d] && !look_at(hand, d)) return false;
   }
   return true;
-}
-
-// Time in hand of a device by its table; negative: none.
-static int64_t time_in_hand(const struct zb_flow_hand *hand, int d) {
-  const struct zb_fluid_table *table = &hand->table[d];
-  const struct zb_fluid_cell *cell = zb_fluid_cell(table, counts(hand, d));
-  int64_t most = -1;
-  for (int i = 0; cell && i < cell->points; i++) {
-    const struct zb_fluid_point *point = &table->point[cell->point + (uint32_t)i];
-    const int64_t left = zb_min(point->latest, point->lead + hand->poured[d]) - hand->clock[d];
-    most = zb_max(most, left);
-  }
-  return most;
 }
 
 // What is forced.
 
 static bool can_take(const struct zb_flow_hand *hand, int l) {
-  return hand->next[l] < never && is_sent(hand, l);
+  return hand->sent[l] && hand->next[l] < never;
 }
 
-static int64_t end_next(const struct zb_flow_hand *hand, int l) {
-  return zb_max(hand->next[l], hand->clock[hand->lane[l].device]) + hand->lane[l].time;
+static int64_t start_next(const struct zb_flow_hand *hand, int l) {
+  return zb_max(hand->next[l], hand->clock[hand->lane[l].device]);
 }
 
-// Most W that an F may need which runs before the next op of lane `l` does, were that op done: B only give
-// memory back, so all F that can be and no B.
-static int64_t most_need(const struct zb_flow_hand *hand, int l) {
-  const int d = hand->lane[l].device, count = device_of(hand, d)->count, i = own(hand, l);
-  const struct zb_fluid_device *device = device_of(hand, d);
-  const uint16_t *n = counts(hand, d);
-  uint16_t with[ZB_MOST_CLASSES];
-  int last = NONE;
-  memcpy(with, n, (size_t)count * sizeof *with);
-  with[i]++;
-  for (int f = count - 1; f >= count / 2; f--) {
-    if (f == i) continue;
-    // Behind an F of lane i there are at most as many as that has had.
-    const int most = f < i ? n[f + 1 < i ? f + 1 : i] : hand->lanes.microbatches;
-    if (f < i && f + 1 < i) with[f] = with[f + 1];
-    else with[f] = (uint16_t)most;
-    if (with[f] > n[f]) last = f;
+// Most W that an F of another lane may need which runs before the next op of `f` does, were that done: B only
+// give memory back, so all F that can be and no B. 0: no F can.
+static int64_t most_need(const struct zb_flow_hand *hand, int f) {
+  const int d = hand->lane[f].device;
+  const struct zb_flow_device *device = &hand->device[d];
+  int64_t over = hand->over[d] + hand->lane[f].bytes;
+  bool any = false;
+  for (int l = device->forwards; l < device->end; l++) {
+    // Lanes before it are of later stages, and get no further than it has.
+    const int more = (l < f ? hand->count[f] : hand->lanes.microbatches) - hand->count[l];
+    if (l == f || more == 0) continue;
+    over += more * hand->lane[l].bytes;
+    any = true;
   }
-  if (last == NONE) return 0;
-  with[last]--;
-  return zb_fluid_need(device, with, last);
+  return any ? weights_for(device, over) : 0;
+}
+
+// Of a device with one stage: the most W that an F may need which runs before the next B does, were that
+// done.
+static int64_t most_need_before_b(const struct zb_flow_hand *hand, int d) {
+  const struct zb_flow_device *device = &hand->device[d];
+  const int64_t each = hand->lane[device->forwards].bytes;
+  int left = hand->lanes.microbatches - hand->count[device->forwards];
+  int64_t over = hand->over[d] + each;
+  if (left == 0 || weights_for(device, over) > hand->backwards[d]) return 0;
+  while (--left > 0 && weights_for(device, over + each) <= hand->backwards[d]) over += each;
+  return weights_for(device, over + hand->lane[device->first].bytes);
 }
 
 // Whether an op now could make an F late that goes before it in the best completion.
 static bool does_harm(const struct zb_flow_hand *hand, int l) {
-  const int d = hand->lane[l].device, i = own(hand, l);
-  const struct zb_fluid_device *device = device_of(hand, d);
-  const int half = device->count / 2;
-  if (!device->limited || (!hand->weights.fluid && device->count == 2)) return false;
-  const uint16_t *n = counts(hand, d);
-  const int64_t start = zb_max(hand->next[l], hand->clock[d]), there = weights_there(hand, d) * device->w;
-  const int64_t poured = zb_min(there, hand->poured[d] + start - hand->clock[d]);
-  // The other F, and whether another B may come before them.
+  const int d = hand->lane[l].device;
+  const struct zb_flow_device *device = &hand->device[d];
+  const bool forward = l >= device->forwards, single = device->end - device->first == 2;
+  if (!device->limited || (single && (forward || !hand->weights.fluid))) return false;
+  const int64_t start = start_next(hand, l);
+  const int64_t poured = zb_min(hand->due[d], hand->poured[d] + start - hand->clock[d]);
+  if (!forward && poured == hand->due[d]) return false;
+  if (!forward && !single) return true;
   int64_t start_f = never;
-  bool others = false;
-  for (int f = half; f < device->count; f++)
-    if (f != i) start_f = zb_min(start_f, hand->start[hand->first[d] + f]);
+  for (int f = device->forwards; f < device->end; f++)
+    if (f != l) start_f = zb_min(start_f, hand->start[f]);
   if (start_f >= never) return false;
-  for (int b = 0; b < half; b++) others |= b != i && hand->start[hand->first[d] + b] < never;
-  if (i < half && there == poured) return false;
-  int64_t need;
-  if (device->count == 2) {
-    // The last F that memory lets in between.
-    uint16_t with[2] = {(uint16_t)(n[0] + 1), n[1]}, now[2] = {n[0], n[1]};
-    while (with[1] < hand->lanes.microbatches && zb_fluid_need(device, now, 1) <= n[0]) with[1]++, now[1]++;
-    if (with[1] == n[1]) return false;
-    with[1]--;
-    need = zb_fluid_need(device, with, 1) * device->w;
-    return need > poured && start + hand->lane[l].time + need - poured > start_f;
-  }
-  if (i < half) return true;
-  need = most_need(hand, l) * device->w;
+  const int64_t need = (forward ? most_need(hand, l) : most_need_before_b(hand, d)) * device->w;
   if (need <= poured) return false;
-  return others || start + hand->lane[l].time + need - poured > start_f || need > there;
+  if (start + hand->lane[l].time + need - poured > start_f) return true;
+  if (!forward) return false;
+  bool others = false;
+  for (int b = device->first; b < device->forwards; b++) others |= hand->start[b] < never;
+  return others || need > hand->due[d];
 }
 
 static void send(struct zb_flow_hand *hand, int l, int64_t end) {
@@ -299,73 +351,95 @@ static void send(struct zb_flow_hand *hand, int l, int64_t end) {
   const int64_t there = end + hand->lane[l].delay;
   const uint16_t k = hand->count[l];
   hand->arrival[(size_t)to * (size_t)hand->lanes.microbatches + k] = there;
+  mark_stale(hand, to);
   // That may be later than was thought when starts were looked up.
   if (k == hand->count[to]) {
-    hand->start[to] = zb_max(hand->start[to], there);
+    raise_start(hand, to, there);
     if (hand->next[to] < never) hand->next[to] = zb_max(hand->next[to], there);
   }
+}
+
+static void count_op(struct zb_flow_hand *hand, int l, int times) {
+  const struct zb_flow_lane *lane = &hand->lane[l];
+  const int d = lane->device;
+  hand->count[l] = (uint16_t)(hand->count[l] + times);
+  hand->over[d] += times * lane->bytes;
+  hand->due[d] += times * lane->weight;
+  if (lane->kind == ZB_B) hand->backwards[d] += times;
 }
 
 // Runs the next op of a lane at its earliest start.
 static void run_op(struct zb_flow_hand *hand, int l) {
   const int d = hand->lane[l].device;
-  const struct zb_fluid_device *device = device_of(hand, d);
-  const int64_t start = zb_max(hand->next[l], hand->clock[d]), end = start + hand->lane[l].time;
+  const int64_t start = start_next(hand, l), end = start + hand->lane[l].time;
   pour_until(hand, d, start);
   hand->clock[d] = end;
   send(hand, l, end);
-  hand->count[l]++;
+  count_op(hand, l, 1);
+  hand->start[l] = INT64_MIN;
+  for (int i = hand->device[d].first; i < hand->device[d].end; i++) hand->last_start[i] = unknown;
   hand->wait[d] = NONE;
-  write_op(hand, d, device->lane[own(hand, l)]);
+  tell_device(hand, d);
+  write_op(hand, d, hand->table[d].device.lane[hand->lane[l].own]);
   // W that take no time are never poured.
-  if (hand->lane[l].kind == ZB_B && device->w == 0 && !hand->weights.fluid) write_weight(hand, d);
+  if (hand->lane[l].kind == ZB_B && hand->device[d].w == 0 && !hand->weights.fluid) write_weight(hand, d);
 }
 
 // Whether a whole W may go before what can start next and waits for it: where much of it fits in before, or
 // many wait.
 static bool w_may_go_first(const struct zb_flow_hand *hand, int d, int64_t start) {
-  const int64_t w = device_of(hand, d)->w, there = hand->weights.fluid ? 0 : pourable(hand, d);
+  if (hand->weights.fluid) return false;
+  const int64_t w = hand->device[d].w, there = pourable(hand, d);
   return there > 0 &&
          (hand->weights.nearly * (start - hand->clock[d]) >= w || there >= hand->weights.many * w);
 }
 
-// Whether `o`, which can come next, may go before `l` in any completion that has `l` next.
-static bool goes_before(const struct zb_flow_hand *hand, int o, int l, int64_t least) {
-  const int64_t end = end_next(hand, o), other = zb_max(hand->next[l], least);
-  if (end > other || (end == other && hand->next[o] >= other && o > l)) return false;
-  return !does_harm(hand, o);
+// Whether `o`, which can come next and do no harm, fits in before `l` where that is next.
+static bool fits_before(const struct zb_flow_hand *hand, int o, int l, int64_t least) {
+  const int64_t end = start_next(hand, o) + hand->lane[o].time, other = zb_max(hand->next[l], least);
+  return end < other || (end == other && (hand->next[o] < other || o < l));
 }
 
-// What can be next on a device: those that no other may go before. `ripe`: none of those that cannot come
-// yet could start before one that can has ended. `least`: they do not, in any case.
-static int list_next(const struct zb_flow_hand *hand, int d, int64_t least, int *list, bool *ripe,
-                     int64_t *first_end) {
-  int count = 0;
-  int64_t end = never;
-  for (int l = hand->first[d]; l < hand->first[d + 1]; l++)
-    if (can_take(hand, l)) end = zb_min(end, end_next(hand, l));
-  *ripe = end < never;
-  *first_end = end;
-  if (end >= never) return 0;
-  for (int l = hand->first[d]; l < hand->first[d + 1]; l++) {
+// What can be next on a device: those that nothing fits in before. `first`: the end of what ends first of
+// those that can come next; never: none can. What cannot come yet starts at `least` or later, in any case.
+// `ripe`: and not before `first`.
+static int list_next(const struct zb_flow_hand *hand, int d, int64_t least, int *list, int64_t *first,
+                     bool *ripe) {
+  const struct zb_flow_device *device = &hand->device[d];
+  int ready[ZB_MOST_CLASSES], readies = 0, count = 0;
+  enum { UNKNOWN, HARMLESS, HARMFUL } harm[ZB_MOST_CLASSES];
+  *first = never;
+  *ripe = true;
+  for (int l = device->first; l < device->end; l++) {
+    if (!can_take(hand, l)) continue;
+    harm[readies] = UNKNOWN;
+    ready[readies++] = l;
+    *first = zb_min(*first, start_next(hand, l) + hand->lane[l].time);
+  }
+  if (readies == 0) return 0;
+  for (int l = device->first; l < device->end; l++) {
     if (hand->next[l] >= never) continue;
-    const bool takes = can_take(hand, l);
-    if (!takes && zb_max(hand->next[l], least) < end) *ripe = false;
+    const bool takes = hand->sent[l];
+    if (!takes && zb_max(hand->next[l], least) < *first) *ripe = false;
     bool out = false;
-    for (int o = hand->first[d]; o < hand->first[d + 1] && !out; o++)
-      out = o != l && can_take(hand, o) && goes_before(hand, o, l, takes ? 0 : least);
+    for (int i = 0; i < readies && !out; i++) {
+      if (ready[i] == l || !fits_before(hand, ready[i], l, takes ? 0 : least)) continue;
+      if (harm[i] == UNKNOWN) harm[i] = does_harm(hand, ready[i]) ? HARMFUL : HARMLESS;
+      out = harm[i] == HARMLESS;
+    }
     if (!out) list[count++] = l;
   }
   return count;
 }
 
 static bool run_forced(struct zb_flow_hand *hand) {
-  bool any = false;
+  bool any = false, ripe;
   int list[ZB_MOST_CLASSES];
+  int64_t first;
   for (int d = 0; d < hand->lanes.devices; d++) {
-    bool ripe;
-    int64_t end;
-    if (list_next(hand, d, 0, list, &ripe, &end) != 1 || !can_take(hand, list[0])) continue;
+    if (!hand->changed[d]) continue;
+    hand->changed[d] = false;
+    if (list_next(hand, d, 0, list, &first, &ripe) != 1 || !hand->sent[list[0]]) continue;
     if (w_may_go_first(hand, d, hand->next[list[0]])) continue;
     run_op(hand, list[0]);
     any = true;
@@ -392,15 +466,15 @@ static int choices_on(const struct zb_flow_hand *hand, int d, const int *list, i
   int choices = 0;
   int64_t start = never;
   for (int i = 0; i < count; i++) {
-    const bool takes = can_take(hand, list[i]);
+    const bool takes = hand->sent[list[i]];
     choice[choices++] =
-        (struct zb_flow_choice){takes ? ZB_TAKE : ZB_WAIT_FOR, (unsigned char)own(hand, list[i])};
+        (struct zb_flow_choice){takes ? ZB_TAKE : ZB_WAIT_FOR, (unsigned char)hand->lane[list[i]].own};
     if (takes) start = zb_min(start, hand->next[list[i]]);
   }
   if (start >= never || !w_may_go_first(hand, d, start)) return choices;
   for (int i = 0; i < count; i++)
-    if (can_take(hand, list[i]))
-      choice[choices++] = (struct zb_flow_choice){ZB_W_THEN_TAKE, (unsigned char)own(hand, list[i])};
+    if (hand->sent[list[i]])
+      choice[choices++] = (struct zb_flow_choice){ZB_W_THEN_TAKE, (unsigned char)hand->lane[list[i]].own};
   return choices;
 }
 
@@ -411,7 +485,7 @@ int zb_flow_choose(const struct zb_flow_hand *hand, struct zb_flow_choice *choic
   int64_t least = never, first_end = never, end;
   bool ripe;
   for (int d = 0; d < hand->lanes.devices; d++) {
-    const int count = list_next(hand, d, 0, list, &ripe, &end);
+    const int count = list_next(hand, d, 0, list, &end, &ripe);
     if (count == 0) continue;
     if (end < first_end) {
       first_end = end;
@@ -423,7 +497,7 @@ int zb_flow_choose(const struct zb_flow_hand *hand, struct zb_flow_choice *choic
     *choices = choices_on(hand, d, list, count, choice);
   }
   if (chosen >= 0 || first < 0) return chosen;
-  const int count = list_next(hand, first, first_end, list, &ripe, &end);
+  const int count = list_next(hand, first, first_end, list, &end, &ripe);
   *choices = choices_on(hand, first, list, count, choice);
   return first;
 }
@@ -435,7 +509,8 @@ static void pack_key(struct zb_flow_hand *hand) {
   memset(key, 0, hand->key_words * sizeof(int64_t));
   memcpy(key, hand->count, (size_t)hand->flows * sizeof *key);
   unsigned char *wait = (unsigned char *)(key + hand->flows);
-  for (int d = 0; d < hand->lanes.devices; d++) wait[d] = (unsigned char)(hand->wait[d] + 1);
+  for (int d = 0; d < hand->lanes.devices; d++)
+    if (hand->wait[d] >= 0) wait[d] = (unsigned char)(1 + hand->lane[hand->wait[d]].own);
 }
 
 // Those that wait take turns from the start of the first on. Returns false where one cannot end in time.
@@ -444,21 +519,15 @@ static bool pack_waiting(struct zb_flow_hand *hand, int64_t **word) {
   for (int l = 0; l < hand->flows; l++) {
     const struct zb_flow_lane *lane = &hand->lane[l];
     if (lane->source < 0) continue;
-    const int number = device_of(hand, lane->device)->lane[own(hand, l)];
     int64_t turn = hand->start[l];
     for (int k = hand->count[l]; k < hand->count[lane->source]; k++) {
       turn = zb_max(turn, hand->arrival[(size_t)l * m + (size_t)k]);
       *(*word)++ = turn;
       turn += lane->time;
-      if (turn > zb_lane_late(&hand->lanes, number, k)) return false;
+      if (turn > lane->late[k]) return false;
     }
   }
   return true;
-}
-
-static bool is_done(const struct zb_flow_hand *hand, int d) {
-  // B of the first stage come last.
-  return hand->count[hand->first[d]] == hand->lanes.microbatches;
 }
 
 size_t zb_flow_pack(struct zb_flow_hand *hand, int64_t *score) {
@@ -484,21 +553,43 @@ size_t zb_flow_pack(struct zb_flow_hand *hand, int64_t *score) {
   return pack_waiting(hand, &word) ? (size_t)(word - hand->packed) : 0;
 }
 
+static bool is_sent(const struct zb_flow_hand *hand, int l) {
+  bool sent;
+  there(hand, l, &sent);
+  return sent;
+}
+
+// Nothing is done, and nothing known.
+static void forget(struct zb_flow_hand *hand) {
+  for (int l = 0; l < hand->flows; l++) {
+    hand->start[l] = INT64_MIN;
+    hand->last_start[l] = unknown;
+    mark_stale(hand, l);
+  }
+  hand->late = false;
+  memset(hand->touched, false, (size_t)hand->lanes.devices * sizeof *hand->touched);
+  memset(hand->count, 0, (size_t)hand->flows * sizeof *hand->count);
+  for (int d = 0; d < hand->lanes.devices; d++) {
+    hand->over[d] = hand->device[d].limited ? -hand->lanes.room_bytes[d] : 0;
+    hand->backwards[d] = hand->due[d] = 0;
+  }
+}
+
 void zb_flow_unpack(struct zb_flow_hand *hand, const int64_t *packed) {
   const size_t devices = (size_t)hand->lanes.devices, m = (size_t)hand->lanes.microbatches;
   const uint16_t *key = (const uint16_t *)packed;
   const unsigned char *wait = (const unsigned char *)(key + hand->flows);
-  memcpy(hand->count, key, (size_t)hand->flows * sizeof *key);
+  forget(hand);
+  for (int l = 0; l < hand->flows; l++) count_op(hand, l, key[l]);
   const int64_t *clock = packed + hand->key_words, *lead = clock + devices, *word = lead + devices + 1;
   hand->cost = lead[devices];
   for (size_t d = 0; d < devices; d++) {
-    hand->wait[d] = (int16_t)(wait[d] - 1);
+    hand->wait[d] = wait[d] > 0 ? hand->device[d].first + wait[d] - 1 : NONE;
     hand->clock[d] = clock[d];
     hand->poured[d] = clock[d] - lead[d];
     if (is_done(hand, (int)d)) {
       // Its cost is known; nothing is late about it.
-      hand->poured[d] = 0;
-      hand->poured[d] = pourable(hand, (int)d);
+      hand->poured[d] = hand->due[d];
       hand->clock[d] = hand->lanes.origin[d];
     }
   }
@@ -508,29 +599,51 @@ void zb_flow_unpack(struct zb_flow_hand *hand, const int64_t *packed) {
     for (int k = hand->count[l]; k < hand->count[source]; k++)
       hand->arrival[(size_t)l * m + (size_t)k] = *word++;
   }
+  for (int l = 0; l < hand->flows; l++) hand->sent[l] = !is_over(hand, l) && is_sent(hand, l);
 }
 
 // Choices, and beginning and end.
 
 void zb_flow_take(struct zb_flow_hand *hand, int d, struct zb_flow_choice choice) {
+  // Alike, whether it was looked ahead from just now or what was found has been kept.
+  memset(hand->stale, 0, hand->stale_words * sizeof *hand->stale);
+  memset(hand->changed, false, (size_t)hand->lanes.devices * sizeof *hand->changed);
   if (choice.act == ZB_WAIT_FOR) {
-    hand->wait[d] = choice.lane;
+    hand->wait[d] = hand->device[d].first + choice.lane;
+    tell_device(hand, d);
     return;
   }
   if (choice.act == ZB_W_THEN_TAKE) {
-    pour(hand, d, device_of(hand, d)->w);
-    hand->clock[d] += device_of(hand, d)->w;
+    pour(hand, d, hand->device[d].w);
+    hand->clock[d] += hand->device[d].w;
   }
-  run_op(hand, hand->first[d] + choice.lane);
+  run_op(hand, hand->device[d].first + choice.lane);
 }
 
 void zb_flow_start(struct zb_flow_hand *hand) {
   const size_t devices = (size_t)hand->lanes.devices;
-  memset(hand->count, 0, (size_t)hand->flows * sizeof *hand->count);
+  memset(hand->changed, true, devices * sizeof *hand->changed);
+  forget(hand);
   memset(hand->poured, 0, devices * sizeof *hand->poured);
   memcpy(hand->clock, hand->lanes.frame, devices * sizeof *hand->clock);
   for (size_t d = 0; d < devices; d++) hand->wait[d] = NONE;
   hand->cost = 0;
+}
+
+static void fill_device(struct zb_flow_hand *hand, int d, int first) {
+  const struct zb_fluid_device *list = &hand->table[d].device;
+  struct zb_flow_device *device = &hand->device[d];
+  *device = (struct zb_flow_device){.first = first,
+                                    .forwards = first + list->count / 2,
+                                    .end = first + list->count,
+                                    .limited = list->limited,
+                                    .w = list->w,
+                                    .gives = list->gives,
+                                    .least_b = INT64_MAX};
+  for (int i = 0; i < list->count / 2; i++) {
+    device->least_b = zb_min(device->least_b, list->time[i]);
+    device->most_b_gives = zb_max(device->most_b_gives, -list->bytes[i]);
+  }
 }
 
 // Lanes of zb_lanes to those here.
@@ -539,13 +652,27 @@ static bool fill_lanes(struct zb_flow_hand *hand) {
   int *here = malloc((size_t)lanes->lanes * sizeof *here);
   if (!here) return false;
   for (int d = 0; d < lanes->devices; d++)
-    for (int i = 0; i < device_of(hand, d)->count; i++) here[device_of(hand, d)->lane[i]] = hand->first[d] + i;
+    for (int i = 0; i < hand->table[d].device.count; i++)
+      here[hand->table[d].device.lane[i]] = hand->device[d].first + i;
   for (int d = 0; d < lanes->devices; d++) {
-    for (int i = 0; i < device_of(hand, d)->count; i++) {
-      const struct zb_lane *from = &lanes->lane[device_of(hand, d)->lane[i]];
-      struct zb_flow_lane *lane = &hand->lane[hand->first[d] + i];
-      *lane = (struct zb_flow_lane){.device = d, .kind = from->kind, .time = from->time, .source = NONE, .target = NONE};
-      if (from->source >= 0) lane->source = here[from->source];
+    for (int i = 0; i < hand->table[d].device.count; i++) {
+      const int number = hand->table[d].device.lane[i];
+      const struct zb_lane *from = &lanes->lane[number];
+      struct zb_flow_lane *lane = &hand->lane[hand->device[d].first + i];
+      *lane = (struct zb_flow_lane){.device = d,
+                                    .own = i,
+                                    .kind = from->kind,
+                                    .time = from->time,
+                                    .bytes = hand->device[d].limited ? from->bytes : 0,
+                                    .weight = hand->table[d].device.weight[i],
+                                    .source = NONE,
+                                    .target = NONE,
+                                    .after = {NONE, NONE},
+                                    .late = &lanes->late[(size_t)number * (size_t)lanes->microbatches]};
+      if (from->source >= 0) {
+        lane->source = here[from->source];
+        lane->travel = lanes->lane[from->source].time + from->delay;
+      }
       if (from->target >= 0) {
         lane->target = here[from->target];
         lane->delay = lanes->lane[from->target].delay;
@@ -553,7 +680,16 @@ static bool fill_lanes(struct zb_flow_hand *hand) {
       for (int b = 0; b < 2; b++) lane->before[b] = from->before[b] >= 0 ? here[from->before[b]] : NONE;
     }
   }
-  for (int i = 0; i < hand->flows; i++) hand->down[i] = here[lanes->flow[i]];
+  for (int l = 0; l < hand->flows; l++)
+    for (int b = 0; b < 2; b++)
+      if (hand->lane[l].before[b] >= 0) {
+        int *after = hand->lane[hand->lane[l].before[b]].after;
+        after[after[0] >= 0] = l;
+      }
+  for (int i = 0; i < hand->flows; i++) {
+    hand->down[i] = here[lanes->flow[i]];
+    hand->lane[hand->down[i]].position = i;
+  }
   free(here);
   return true;
 }
@@ -565,35 +701,48 @@ bool zb_flow_hand_open(const struct zb_chain *chain, enum zb_objective objective
   const size_t flows = (size_t)hand->lanes.flows;
   hand->flows = hand->lanes.flows;
   hand->key_words = (flows * sizeof(uint16_t) + p + 7) / 8;
-  hand->found = 2 * flows + 2 * p;
+  hand->found = 3 * flows + 2 * p;
   if (flows * m > most_ops) return false;
-  hand->first = calloc(p + 1, sizeof *hand->first);
   hand->down = calloc(flows, sizeof *hand->down);
   hand->lane = calloc(flows, sizeof *hand->lane);
+  hand->device = calloc(p, sizeof *hand->device);
   hand->table = calloc(p, sizeof *hand->table);
   hand->packed = calloc(hand->key_words + 2 * p + 1 + flows * m, sizeof *hand->packed);
   hand->count = calloc(flows, sizeof *hand->count);
   hand->wait = calloc(p, sizeof *hand->wait);
   hand->arrival = calloc(flows * m, sizeof *hand->arrival);
+  hand->sent = calloc(flows + 2 * p, sizeof *hand->sent);
+  hand->stale_words = (flows + 63) / 64;
+  hand->stale = calloc(hand->stale_words, sizeof *hand->stale);
+  hand->over = calloc(3 * p, sizeof *hand->over);
   hand->start = calloc(hand->found, sizeof *hand->start);
-  if (!hand->first || !hand->down || !hand->lane || !hand->table || !hand->packed || !hand->count ||
-      !hand->wait || !hand->arrival || !hand->start)
+  if (!hand->down || !hand->lane || !hand->device || !hand->table || !hand->packed || !hand->count ||
+      !hand->wait || !hand->arrival || !hand->sent || !hand->stale || !hand->over || !hand->start)
     return false;
+  hand->touched = hand->sent + flows;
+  hand->changed = hand->touched + p;
+  hand->backwards = hand->over + p;
+  hand->due = hand->backwards + p;
   hand->next = hand->start + flows;
-  hand->clock = hand->next + flows;
+  hand->last_start = hand->next + flows;
+  hand->clock = hand->last_start + flows;
   hand->poured = hand->clock + p;
   size_t room = most_cells;
-  for (int d = 0; d < chain->devices; d++) {
+  for (int d = 0, first = 0; d < chain->devices; d++) {
     if (!zb_fluid_table_open(&hand->lanes, d, room, &hand->table[d])) return false;
     room -= hand->table[d].cells;
-    hand->first[d + 1] = hand->first[d] + hand->table[d].device.count;
+    fill_device(hand, d, first);
+    first = hand->device[d].end;
   }
   return fill_lanes(hand);
 }
 
 void zb_flow_hand_close(struct zb_flow_hand *hand) {
   for (int d = 0; hand->table && d < hand->lanes.devices; d++) zb_fluid_table_close(&hand->table[d]);
-  free(hand->first);
+  free(hand->device);
+  free(hand->sent);
+  free(hand->stale);
+  free(hand->over);
   free(hand->down);
   free(hand->lane);
   free(hand->table);

@@ -20,34 +20,52 @@ struct zb_flow_choice {
 };
 
 struct zb_flow_lane {
-  int device;
+  int device, own, position; // own: among the device's lanes; position: in `down`
   enum zb_kind kind;
-  int64_t time;
-  int source, target; // lanes of other devices that it waits for and that wait for it; -1: none
-  int64_t delay;      // to the target
-  int before[2];      // lanes of its device that must be further; -1: none
+  int64_t time, bytes, weight; // weight: of a B, what its W takes
+  int source, target;          // lanes of other devices that it waits for and that wait for it; -1: none
+  int64_t travel, delay;       // from the start of the source's op; to the target
+  int before[2], after[2];     // lanes of its device that must be further, or less far; -1: none
+  const int64_t *late;         // [microbatches] latest ends
+};
+
+// What does not change of a device.
+struct zb_flow_device {
+  int first, forwards, end; // lanes of B: first .. forwards - 1, of F: forwards .. end - 1
+  bool limited;
+  int64_t w, gives;              // as in fluid_table.h
+  int64_t least_b, most_b_gives; // of its B
 };
 
 struct zb_flow_hand {
   struct zb_lanes lanes;
-  int flows;                 // lanes of F and B
-  int *first;                // [devices + 1] first[d] .. first[d + 1] - 1 are device d's
-  int *down;                 // [flows] along the pipe: each behind what it waits for
-  struct zb_flow_lane *lane; // [flows]
-  struct zb_fluid_table *table; // [devices]
+  int flows;                     // lanes of F and B
+  int *down;                     // [flows] along the pipe: each behind what it waits for
+  struct zb_flow_lane *lane;     // [flows]
+  struct zb_flow_device *device; // [devices]
+  struct zb_fluid_table *table;  // [devices]
   struct zb_flow_weights weights;
   struct zb_orders *orders; // that what runs is written to, or NULL; borrowed
   int64_t *packed;          // a key of key_words words, then numbers (layer.h)
   size_t key_words;
-  uint16_t *count; // [flows] done
-  int16_t *wait;   // [devices] the lane that is next, where that is settled and it cannot come yet; or -1
+  uint16_t *count;  // [flows] done
+  int *wait;        // [devices] the lane that is next, where that is settled and it cannot come yet; or -1
   int64_t *arrival; // [flows][microbatches] of those that are sent and wait
   int64_t cost;     // of the devices that are done
+  // What follows from counts.
+  bool *sent;      // [flows] all is done that the next op waits for
+  uint64_t *stale; // bits, by position in `down`: what looking ahead has found has to be looked up again
+  size_t stale_words;
+  bool late;                // something cannot end in time
+  bool *touched, *changed;  // [devices] some was looked up again; what can be next has to be listed again
+  int64_t *over;            // [devices] bytes that F and B hold above the limit
+  int64_t *backwards, *due; // [devices] B done, and how much W they leave
   // What looking ahead finds and raises, side by side.
   int64_t *start;          // [flows] of each lane's next op: earliest; never, where there is none
   int64_t *next;           // [flows] the same if it is the device's next; never: it cannot be
+  int64_t *last_start;     // [flows] by the device's table, if it is the device's next
   int64_t *clock, *poured; // [devices]
-  size_t found;            // numbers in the four
+  size_t found;            // numbers in the five
 };
 
 // False where memory would not do. zb_flow_hand_close what was opened either way.

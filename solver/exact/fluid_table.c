@@ -42,8 +42,8 @@ static bool add_branch(struct zb_fluid_table *table, int level, struct zb_fluid_
   return true;
 }
 
-// Whether memory lets n[0 .. set - 1] be, with all other counts as small as they can be; so where it does not,
-// it does not for greater n[set - 1] either.
+// Whether memory lets n[0 .. set - 1] be, with all other counts as small as they can be; so where it does
+// not, it does not for greater n[set - 1] either.
 static bool fits(const struct zb_fluid_device *device, const uint16_t *n, int set) {
   if (!device->limited) return true;
   int64_t over = -device->room_bytes, there = 0;

@@ -23,8 +23,8 @@ struct zb_fluid_point {
   int64_t latest, lead;
 };
 
-// A device's lanes of F and B, B of its first stage .. B of its last, F of its last .. F of its first: as each
-// op needs that of the same microbatch behind it, no count is greater than the next.
+// A device's lanes of F and B, B of its first stage .. B of its last, F of its last .. F of its first: as
+// each op needs that of the same microbatch behind it, no count is greater than the next.
 struct zb_fluid_device {
   int count;                 // of lanes; 0 .. count / 2 - 1 are those of B
   int lane[ZB_MOST_CLASSES]; // in zb_lanes

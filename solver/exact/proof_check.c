@@ -288,6 +288,11 @@ static enum zb_front_end search_fluid_fronts(struct walk *walk, const struct zb_
   return end;
 }
 
+static bool layers_prove(const struct walk *walk, const struct zb_chain *chain, enum zb_objective objective) {
+  return walk->search == ZB_BY_FRONTS ? zb_front_proves(chain, objective)
+                                      : zb_flow_front_applies(chain, objective);
+}
+
 // Redoes what front.h and flow_front.h prove.
 static enum zb_status search_layers(struct walk *walk, const struct zb_chain *chain) {
   struct zb_orders orders = {0};
@@ -340,11 +345,11 @@ enum zb_status zb_proof_check(const struct zb_profile *profile, enum zb_objectiv
   enum zb_status status = zb_chain_create(profile, whole_ns, &chain, error);
   if (status == ZB_UNKNOWN)
     return zb_fail(error, ZB_NOT_PROVEN, "holds, but its bound was not redone: too many stages a device");
-  if (status == ZB_OK && searched && !zb_front_proves(chain, objective))
+  if (status == ZB_OK && searched && !layers_prove(&walk, chain, objective))
     status =
         zb_fail(error, ZB_WRONG, "relaxation: %s proves nothing for this profile and objective", relaxation);
   else if (status == ZB_OK && chain->chunked)
-    chain->chunked->fluid = relaxation != NULL;
+    chain->chunked->fluid = relaxation && !searched;
   else if (status == ZB_OK && relaxation && !searched)
     status = zb_fail(error, ZB_WRONG, "relaxation: %s is about several stages a device", relaxation);
   if (status == ZB_OK) status = zb_state_open(chain, objective, &lattice, &walk.state, error);

@@ -282,8 +282,9 @@ static void prepare_units(struct search *search, int round, int64_t work) {
     unit->kind = i < OWN_UNITS ? portfolio[i].kind : ZB_UNIT_IMPROVE;
     unit->work = (unit->kind == ZB_UNIT_CLIMB ? work : zb_min(work, most_work)) / 16 * unit->share;
     if (unit->kind >= ZB_UNIT_FRONT && unit->kind <= ZB_UNIT_FLOW_UP) {
-      // With several stages a device layers prove nothing, and exchanges find more.
-      if (search->known.chain->chunked) unit->work /= 8;
+      // With several stages a device those that place whole W from the first on prove nothing, and find less.
+      if (search->known.chain->chunked && (unit->kind == ZB_UNIT_FRONT || unit->kind == ZB_UNIT_FRONT_UP))
+        unit->work /= 8;
       if (plain) unit->work = 0;
       // What fluid W can prove comes first, mostly.
       if (unit->kind == ZB_UNIT_FRONT_UP && flow_goes_on(search)) unit->work /= 3;

@@ -76,6 +76,8 @@ static bool prepare(struct zb_unit *unit, const struct zb_known *known) {
     unit->flow_part = up ? first_part : deep_part;
     unit->flow_work = unit->flow_left = first_work;
     if (!unit->flow) return false;
+    // Windows of large devices are relaxed themselves; what they leave is far too much.
+    if (up && known->chain->chunked && known->chain->chunked->fluid) return false;
   }
   if (unit->flow_target >= unit->cost || unit->flow_target < unit->bound) unit->flow_open = false;
   return true;
