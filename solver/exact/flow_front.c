@@ -26,7 +26,7 @@ struct zb_flow_front {
   int layers, layer_number;
   size_t worked, most, bytes;
   int64_t work;
-  bool whole;
+  bool begun, whole;
 };
 
 // Memory is only taken by F, and all W of a limited device are alike.
@@ -121,9 +121,24 @@ static void close_layer(struct zb_flow_front *front, struct zb_layer *layer) {
   zb_layer_free(layer, &front->shape);
 }
 
+// Tables for the target, and the first node.
+static enum zb_front_end start(struct zb_flow_front *front, const struct zb_halt *halt) {
+  const struct zb_lanes *lanes = &front->hand.lanes;
+  for (int d = 0; d < lanes->devices; d++) {
+    if (zb_halted(halt)) return ZB_FRONT_STOPPED;
+    if (!zb_fluid_table_fill(lanes, d, &front->hand.table[d])) return ZB_FRONT_MEMORY;
+  }
+  zb_flow_start(&front->hand);
+  if (!keep(front, 0, (struct zb_flow_choice){0})) return ZB_FRONT_MEMORY;
+  front->begun = true;
+  return ZB_FRONT_OPEN;
+}
+
 enum zb_front_end zb_flow_front_run(struct zb_flow_front *front, int64_t work, const struct zb_halt *halt,
                                     struct zb_orders *orders, int64_t *cost) {
   const int64_t enough = work < INT64_MAX - front->work ? front->work + work : INT64_MAX;
+  const enum zb_front_end started = front->begun ? ZB_FRONT_OPEN : start(front, halt);
+  if (started != ZB_FRONT_OPEN) return started;
   for (;; front->layer_number++) {
     struct zb_layer *layer = &front->layer[front->layer_number];
     if (front->worked == 0 && zb_layer_close(layer, &front->shape, front->most)) front->whole = false;
@@ -184,16 +199,13 @@ enum zb_front_end zb_flow_front_begin(struct zb_flow_front *front, const struct 
   front->most = most;
   front->hand.weights = weights;
   front->whole = weights.fluid;
+  front->begun = false;
   front->work = 0;
   front->worked = 0;
   front->layer_number = 0;
   zb_lanes_aim(lanes, state);
   int64_t horizon = 0;
-  for (int d = 0; d < lanes->devices; d++) {
-    horizon = zb_max(horizon, lanes->horizon[d]);
-    if (!zb_fluid_table_fill(lanes, d, &front->hand.table[d])) return ZB_FRONT_MEMORY;
-  }
+  for (int d = 0; d < lanes->devices; d++) horizon = zb_max(horizon, lanes->horizon[d]);
   for (front->shape.coarse = 0; horizon >> front->shape.coarse > INT32_MAX;) front->shape.coarse++;
-  zb_flow_start(&front->hand);
-  return keep(front, 0, (struct zb_flow_choice){0}) ? ZB_FRONT_OPEN : ZB_FRONT_MEMORY;
+  return ZB_FRONT_OPEN;
 }

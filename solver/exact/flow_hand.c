@@ -7,7 +7,7 @@
 #include "solver/model/number.h"
 
 // Most states of all tables, and most F and B.
-static const size_t most_cells = (size_t)1 << 23, most_ops = (size_t)1 << 22;
+static const size_t most_cells = (size_t)1 << 22, most_ops = (size_t)1 << 22;
 
 static const int64_t never = INT64_MAX / 4, unknown = INT64_MIN;
 

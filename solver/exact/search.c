@@ -266,29 +266,30 @@ static enum zb_status merge(struct search *search, struct zb_error *error) {
   return ZB_OK;
 }
 
-static bool flow_goes_on(const struct search *search) {
+// The unit that raises the bound with fluid W, unless it has done all that it can.
+static const struct zb_unit *flow_up(const struct search *search) {
   if (is_off(search, ZB_RULE_FLOW) || !zb_flow_front_applies(search->known.chain, search->known.objective))
-    return false;
+    return NULL;
   for (int i = 0; i < OWN_UNITS; i++)
-    if (portfolio[i].kind == ZB_UNIT_FLOW_UP) return !search->unit[i].flow_done;
-  return false;
+    if (portfolio[i].kind == ZB_UNIT_FLOW_UP) return search->unit[i].flow_done ? NULL : &search->unit[i];
+  return NULL;
 }
 
 static void prepare_units(struct search *search, int round, int64_t work) {
-  const bool plain = round < PLAIN_ROUNDS;
+  const bool plain = round < PLAIN_ROUNDS, chunked = search->known.chain->chunked != NULL;
+  const struct zb_unit *up = flow_up(search);
   search->units = OWN_UNITS + (plain ? 0 : search->problem->improvers);
   for (int i = 0; i < search->units; i++) {
     struct zb_unit *unit = &search->unit[i];
     unit->kind = i < OWN_UNITS ? portfolio[i].kind : ZB_UNIT_IMPROVE;
     unit->work = (unit->kind == ZB_UNIT_CLIMB ? work : zb_min(work, most_work)) / 16 * unit->share;
-    if (unit->kind >= ZB_UNIT_FRONT && unit->kind <= ZB_UNIT_FLOW_UP) {
-      // With several stages a device those that place whole W from the first on prove nothing, and find less.
-      if (search->known.chain->chunked && (unit->kind == ZB_UNIT_FRONT || unit->kind == ZB_UNIT_FRONT_UP))
-        unit->work /= 8;
-      if (plain) unit->work = 0;
-      // What fluid W can prove comes first, mostly.
-      if (unit->kind == ZB_UNIT_FRONT_UP && flow_goes_on(search)) unit->work /= 3;
-    }
+    if (unit->kind >= ZB_UNIT_FRONT && unit->kind <= ZB_UNIT_FLOW_UP && plain) unit->work = 0;
+    // With several stages a device layers that place whole W prove nothing, and those of F and B find more.
+    const bool fronts = unit->kind == ZB_UNIT_FRONT || unit->kind == ZB_UNIT_FRONT_UP;
+    if (chunked && fronts) unit->work /= 8;
+    // What fluid W can prove comes first, mostly.
+    if (up && (unit->kind == ZB_UNIT_FRONT_UP || (chunked && unit->kind == ZB_UNIT_RAISE && up->flow_rises)))
+      unit->work /= 3;
     if (i >= OWN_UNITS) {
       unit->improver = &search->problem->improver[i - OWN_UNITS];
       continue;

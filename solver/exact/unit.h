@@ -63,12 +63,13 @@ struct zb_unit {
   size_t front_width, front_most;
   double front_part;
   bool front_open, front_done;
-  // FLOW, FLOW_UP: likewise. `flow_part`: of the gap, from where it starts to the target.
+  // FLOW, FLOW_UP: likewise. `flow_part`: of the gap, from where it starts to the target. `flow_rises`: the
+  // last target was refuted.
   struct zb_flow_front *flow;
   int64_t flow_target, flow_work, flow_left;
   size_t flow_width;
   double flow_part;
-  bool flow_open, flow_done;
+  bool flow_open, flow_done, flow_rises;
   int flow_manner, flow_failures;
   int level, failures; // NEIGHBOUR: how wide neighbourhoods are, tries since the last success; kept
   struct zb_halt halt;

@@ -42,6 +42,7 @@ static enum zb_front_end open_flow(struct zb_unit *unit, const struct zb_known *
 
 // Work grows smoothly with targets: the next may take a few times what the last refuted one took.
 static void take_end_up(struct zb_unit *unit, enum zb_front_end end) {
+  unit->flow_rises = end == ZB_FRONT_REFUTED;
   if (end == ZB_FRONT_REFUTED) {
     const int64_t took = zb_flow_front_work(unit->flow);
     unit->flow_part = unit->flow_part < 0.5 ? unit->flow_part * 2 : 1;
