@@ -293,21 +293,28 @@ static int64_t start_next(const struct zb_flow_hand *hand, int l) {
   return zb_max(hand->next[l], hand->clock[hand->lane[l].device]);
 }
 
-// Most W that an F of another lane may need which runs before the next op of `f` does, were that done: B only
-// give memory back, so all F that can be and no B. 0: no F can.
-static int64_t most_need(const struct zb_flow_hand *hand, int f) {
+// How many ops of a lane can run one after another and end by `last`, at most.
+static int64_t most_until(const struct zb_flow_hand *hand, int l, int64_t last) {
+  const int left = hand->lanes.microbatches - hand->count[l];
+  const int64_t time = hand->lane[l].time, room = last - hand->start[l];
+  if (left == 0 || room < time) return 0;
+  return time > 0 ? zb_min(left, room / time) : left;
+}
+
+// Most W that an F of another lane may need which runs before the next op of `f` does, by `last`, were that
+// done: B only give memory back, so all F that can be and no B.
+static int64_t most_need(const struct zb_flow_hand *hand, int f, int64_t last) {
   const int d = hand->lane[f].device;
   const struct zb_flow_device *device = &hand->device[d];
   int64_t over = hand->over[d] + hand->lane[f].bytes;
-  bool any = false;
   for (int l = device->forwards; l < device->end; l++) {
+    if (l == f) continue;
+    int64_t more = most_until(hand, l, last);
     // Lanes before it are of later stages, and get no further than it has.
-    const int more = (l < f ? hand->count[f] : hand->lanes.microbatches) - hand->count[l];
-    if (l == f || more == 0) continue;
+    if (l < f) more = zb_min(more, hand->count[f] - hand->count[l]);
     over += more * hand->lane[l].bytes;
-    any = true;
   }
-  return any ? weights_for(device, over) : 0;
+  return weights_for(device, over);
 }
 
 // Of a device with one stage: the most W that an F may need which runs before the next B does, were that
@@ -331,17 +338,19 @@ static bool does_harm(const struct zb_flow_hand *hand, int l) {
   const int64_t start = start_next(hand, l);
   const int64_t poured = zb_min(hand->due[d], hand->poured[d] + start - hand->clock[d]);
   if (!forward && poured == hand->due[d]) return false;
-  if (!forward && !single) return true;
+  // Where it starts at the latest, all of between has ended.
+  const int64_t last = hand->lane[l].late[hand->count[l]] - hand->lane[l].time;
   int64_t start_f = never;
   for (int f = device->forwards; f < device->end; f++)
-    if (f != l) start_f = zb_min(start_f, hand->start[f]);
+    if (f != l && most_until(hand, f, last) > 0) start_f = zb_min(start_f, hand->start[f]);
   if (start_f >= never) return false;
-  const int64_t need = (forward ? most_need(hand, l) : most_need_before_b(hand, d)) * device->w;
+  if (!forward && !single) return true;
+  const int64_t need = (forward ? most_need(hand, l, last) : most_need_before_b(hand, d)) * device->w;
   if (need <= poured) return false;
   if (start + hand->lane[l].time + need - poured > start_f) return true;
   if (!forward) return false;
   bool others = false;
-  for (int b = device->first; b < device->forwards; b++) others |= hand->start[b] < never;
+  for (int b = device->first; b < device->forwards; b++) others |= most_until(hand, b, last) > 0;
   return others || need > hand->due[d];
 }
 
