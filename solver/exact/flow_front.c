@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solver/exact/flow_hand.h"
+#include "solver/exact/flow_choice.h"
+#include "solver/exact/flow_look.h"
 #include "solver/exact/layer.h"
 #include "solver/model/number.h"
 

@@ -1,8 +1,8 @@
 // flow_hand.h - one partial schedule of F and B, as it is worked on.
 //
-// What flow_front.h says of a node happens here: clocks are raised to what is implied, what is forced runs,
-// and what is left to choose is told. Lanes here are those of F and B alone, device by device, each device's
-// in the order of fluid_table.h.
+// What flow_front.h says of a node happens to it: flow_look.h raises clocks to what is implied, flow_choice.h
+// runs what is forced and tells what is left to choose. Lanes here are those of F and B alone, device by
+// device, each device's in the order of fluid_table.h.
 #ifndef ZB_FLOW_HAND_H
 #define ZB_FLOW_HAND_H
 
@@ -10,14 +10,10 @@
 #include "solver/exact/fluid_table.h"
 #include "solver/exact/orders.h"
 
-// What is done on a device: its next op runs, or a whole W before that, or it waits for it.
-enum zb_flow_act { ZB_TAKE, ZB_W_THEN_TAKE, ZB_WAIT_FOR, ZB_FLOW_ACTS };
-enum { ZB_MOST_CHOICES = 2 * ZB_MOST_CLASSES };
+enum { ZB_NO_LANE = -1 };
 
-// `act` and which of the device's lanes, in a byte.
-struct zb_flow_choice {
-  unsigned char act, lane;
-};
+// A time that never comes, and one that has not been looked up.
+static const int64_t zb_flow_never = INT64_MAX / 4, zb_flow_unknown = INT64_MIN;
 
 struct zb_flow_lane {
   int device, own, position; // own: among the device's lanes; position: in `down`
@@ -76,15 +72,55 @@ void zb_flow_hand_close(struct zb_flow_hand *hand);
 void zb_flow_start(struct zb_flow_hand *hand);
 // How many F and B are done in all.
 int zb_flow_done(const struct zb_flow_hand *hand);
-// Raises starts and clocks to what is implied. False: too late for something.
-bool zb_flow_look_ahead(struct zb_flow_hand *hand);
-// Looks ahead, and runs all that is forced. False: nothing completes it.
-bool zb_flow_settle(struct zb_flow_hand *hand);
-// The device to branch on, and its choices [ZB_MOST_CHOICES]; -1: none, nothing completes it.
-int zb_flow_choose(const struct zb_flow_hand *hand, struct zb_flow_choice *choice, int *choices);
-void zb_flow_take(struct zb_flow_hand *hand, int d, struct zb_flow_choice choice);
 // Into `packed`: how many words, 0 if nothing completes it; the score is its time in hand.
 size_t zb_flow_pack(struct zb_flow_hand *hand, int64_t *score);
+// Nothing is known of it then but what was packed.
 void zb_flow_unpack(struct zb_flow_hand *hand, const int64_t *packed);
+
+// For flow_look.c and flow_choice.c.
+
+// Counts ops of a lane as done.
+void zb_flow_count(struct zb_flow_hand *hand, int l, int times);
+
+static inline bool zb_flow_is_over(const struct zb_flow_hand *hand, int l) {
+  return hand->count[l] == hand->lanes.microbatches;
+}
+
+static inline bool zb_flow_is_done(const struct zb_flow_hand *hand, int d) {
+  // B of the first stage come last.
+  return zb_flow_is_over(hand, hand->device[d].first);
+}
+
+// W that have to be done before F are within a limit that they are over by so much.
+static inline int64_t zb_flow_weights_for(const struct zb_flow_device *device, int64_t over) {
+  if (over <= 0) return 0;
+  return device->gives > 0 ? (over + device->gives - 1) / device->gives : INT32_MAX;
+}
+
+static inline void zb_flow_mark_stale(struct zb_flow_hand *hand, int l) {
+  const int position = hand->lane[l].position;
+  hand->stale[position / 64] |= (uint64_t)1 << position % 64;
+}
+
+// The start of a lane's next op has changed: it is looked up again where that op is waited for.
+static inline void zb_flow_tell_waiting(struct zb_flow_hand *hand, int l) {
+  const struct zb_flow_lane *lane = &hand->lane[l];
+  const uint16_t k = hand->count[l];
+  if (lane->target >= 0 && hand->count[lane->target] == k) zb_flow_mark_stale(hand, lane->target);
+  for (int i = 0; i < 2; i++)
+    if (lane->after[i] >= 0 && hand->count[lane->after[i]] == k) zb_flow_mark_stale(hand, lane->after[i]);
+}
+
+static inline void zb_flow_raise_start(struct zb_flow_hand *hand, int l, int64_t start) {
+  const struct zb_flow_lane *lane = &hand->lane[l];
+  if (start <= hand->start[l]) return;
+  hand->start[l] = start;
+  if (start + lane->time > lane->late[hand->count[l]]) hand->late = true;
+  zb_flow_tell_waiting(hand, l);
+}
+
+static inline int64_t zb_flow_pourable(const struct zb_flow_hand *hand, int d) {
+  return hand->due[d] - hand->poured[d];
+}
 
 #endif
