@@ -1,9 +1,9 @@
 // unit_flow.c - layers over orders of F and B: with fluid W from the bound up, with whole W below the cost.
 //
 // From the bound up a target is a part of the way to the cost, a larger part after each that is refuted and a
-// smaller one after each that is given up. The least cost with fluid W, once found, ends it: no bound of this
-// kind is higher. Below the cost layers are narrow and grow wider where nothing is found: every width in
-// several manners of placing W.
+// smaller one after each that is given up; the smallest is not. The least cost with fluid W, once found, ends
+// it: no bound of this kind is higher. Below the cost layers are narrow and grow wider where nothing is
+// found: every width in several manners of placing W.
 #include "solver/exact/unit.h"
 
 #include "solver/model/number.h"
@@ -40,16 +40,24 @@ static enum zb_front_end open_flow(struct zb_unit *unit, const struct zb_known *
                              up ? all : unit->flow_width);
 }
 
+// Whether no easier target is left: then one goes on.
+static bool is_lowest(const struct zb_unit *unit) {
+  return unit->flow_target <= unit->bound || unit->flow_part <= least_part;
+}
+
 // Work grows smoothly with targets: the next may take a few times what the last refuted one took.
 static void take_end_up(struct zb_unit *unit, enum zb_front_end end) {
   unit->flow_rises = end == ZB_FRONT_REFUTED;
   if (end == ZB_FRONT_REFUTED) {
     const int64_t took = zb_flow_front_work(unit->flow);
+    // By two ticks at least.
+    const double gap = (double)(unit->cost - unit->bound), least = gap > 2 ? 2 / gap : 1;
     unit->flow_part = unit->flow_part < 0.5 ? unit->flow_part * 2 : 1;
+    if (unit->flow_part < least) unit->flow_part = least;
     if (took < INT64_MAX / 8) unit->flow_work = zb_max(unit->flow_work, 4 * took);
   } else {
-    unit->flow_part = unit->flow_part > least_part ? unit->flow_part / 3 : unit->flow_part;
-    unit->flow_work += unit->flow_work < INT64_MAX / 4 ? unit->flow_work / 2 : 0;
+    unit->flow_part /= 3;
+    unit->flow_work *= unit->flow_work < INT64_MAX / 4 ? 2 : 1;
   }
   unit->flow_left = unit->flow_work;
 }
@@ -124,6 +132,9 @@ void zb_unit_flow(struct zb_unit *unit, const struct zb_known *known, struct zb_
     }
     if (end == ZB_FRONT_STOPPED) return;
     if (end == ZB_FRONT_OPEN && !(up && unit->flow_left <= 0)) return;
-    take_end(unit, known, worker, end, cost);
+    if (end == ZB_FRONT_OPEN && is_lowest(unit))
+      unit->flow_left = unit->flow_work;
+    else
+      take_end(unit, known, worker, end, cost);
   }
 }
