@@ -143,8 +143,11 @@ test: ## from nothing to every fast test passed
 check-long: ## the fast tests, longer, and the tests/*_long.sh
 	$(INNER) run-long
 
+# Of what a sanitizer adds -O2 and -O3 make little faster and much slower to compile.
+SLOWER = $(if $(filter file,$(origin CFLAGS)),CFLAGS='-O1 -g')
+
 asan: ## the fast tests under AddressSanitizer and UBSan (build/san-address)
-	$(INNER) run-tests BUILD=build/san-address SAN=address,undefined
+	$(INNER) run-tests BUILD=build/san-address SAN=address,undefined $(SLOWER)
 
 tsan: ## the fast tests under ThreadSanitizer (build/san-thread)
 	$(INNER) run-tests BUILD=build/san-thread SAN=thread

@@ -80,6 +80,7 @@ check "a checkpoint that cannot be written" ended 1
 # The same bits as threads, and as no pipeline.
 for p in 4 8; do
   for method in zb-h1 zb-v; do
+    if again && [ $method-$p != zb-h1-8 ] && [ $method-$p != zb-v-4 ]; then continue; fi
     options="$scratch/$method-$p.json --model $model --steps 4 --clip 1 --optimizer post-validation --verify --json"
     "$ZBREPLAY" run $options | grep -o '"loss.*' >"$scratch/threads"
     mpi $p $run $options

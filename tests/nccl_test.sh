@@ -59,6 +59,7 @@ for round in $(seq "$(many 1 50)"); do
     for method in zb-h1 zb-v; do
       for optimizer in barrier "post-validation --clip 1"; do
         [ "$(many $method-${optimizer%% *} all)" = zb-h1-barrier ] && continue
+        [ -n "${ZB_AGAIN:-}" ] && [ $method-${optimizer%% *} = zb-v-post-validation ] && continue
         how=$(when)
         run "$how" "$scratch/$method-$p.json" --optimizer $optimizer --verify -q
         check "$method, $p devices, $optimizer, $how, round $round" to_the_bit

@@ -116,7 +116,7 @@ static bool check_profile(const struct zb_profile *p, int index, int *tight) {
 static void test_tiny_chains(void **state) {
   (void)state;
   enum { SEED = 7 };
-  int tight = 0, count = getenv("ZB_LONG") ? 20000 : 600;
+  int tight = 0, count = getenv("ZB_LONG") ? 20000 : part_of(600);
   for (int i = 0; i < count; i++) {
     struct generated_profile generated;
     generate_profile(&generated, GENERATE_TINY, SEED, (uint64_t)i);

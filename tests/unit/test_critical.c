@@ -47,7 +47,7 @@ static void test_against_brute_force(void **state) {
   (void)state;
   struct generate_random random = {SEED};
   int compared = 0, reached = 0, better = 0;
-  for (int i = 0; i < 400; i++) {
+  for (int i = 0; i < part_of(400); i++) {
     const enum zb_placement placement = (enum zb_placement)(i % ZB_PLACEMENT_COUNT);
     const enum zb_objective objective = (enum zb_objective)(i / 4 % ZB_OBJECTIVE_COUNT);
     struct zb_profile *profile = instance_profile(&random, placement, 3, 3);
@@ -75,7 +75,7 @@ static void test_against_brute_force(void **state) {
     zb_schedule_free(start);
     zb_profile_free(profile);
   }
-  expect(compared > 100 && better > compared / 5 && reached > compared - compared / 10,
+  expect(compared > part_of(100) && better > compared / 5 && reached > compared - compared / 10,
          "seed %d: of %d compared %d became better and %d optimal", SEED, compared, better, reached);
 }
 
@@ -83,7 +83,7 @@ static void test_against_brute_force(void **state) {
 static void test_same_again(void **state) {
   (void)state;
   struct generate_random random = {SEED + 1};
-  for (int i = 0; i < 40; i++) {
+  for (int i = 0; i < part_of(40); i++) {
     const enum zb_placement placement = (enum zb_placement)(i % ZB_PLACEMENT_COUNT);
     struct zb_profile *profile = instance_profile(&random, placement, 5, 8);
     assert_non_null(profile);
@@ -203,7 +203,7 @@ static void test_turns(void **state) {
   enum { TURNS = 8 };
   struct generate_random random = {SEED + 4};
   int late = 0, adopted = 0;
-  for (int i = 0; i < 40; i++) {
+  for (int i = 0; i < part_of(40); i++) {
     const enum zb_placement placement = (enum zb_placement)(i % ZB_PLACEMENT_COUNT);
     struct zb_profile *profile = instance_profile(&random, placement, 5, 8);
     assert_non_null(profile);
@@ -237,7 +237,8 @@ static void test_turns(void **state) {
     zb_schedule_free(sequential);
     zb_profile_free(profile);
   }
-  expect(late > 10 && adopted > 0, "seed %d: %d found after a pause, %d taken up", SEED, late, adopted);
+  expect(late > part_of(10) && adopted > 0, "seed %d: %d found after a pause, %d taken up", SEED, late,
+         adopted);
 }
 
 // A deadline that has passed leaves the start.

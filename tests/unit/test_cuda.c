@@ -64,6 +64,7 @@ static void run_schedules(enum zb_dtype dtype, int64_t runs) {
     struct zb_profile *profile = even_profile(schedules[k].p, schedules[k].m), *placed = NULL;
     struct zb_schedule *schedule = method_schedule(schedules[k].method, profile, &placed);
     for (int o = ZB_OPTIMIZER_BARRIER; o < ZB_OPTIMIZER_COUNT; o++) {
+      if (left_out(k + o, 2)) continue;
       struct trial trial;
       open_trial(&trial, lowered(placed, schedule, (enum zb_optimizer)o), model(5));
       use_cuda(&trial, dtype);

@@ -6,18 +6,13 @@
 // profiles, derived by hand and valid within the conditions at each.
 //
 // Every schedule goes through zb_check_schedule, and what an engine says of it is compared with that.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "heuristic/families.h"
 #include "solver/model/check.h"
 #include "solver/model/number.h"
+#include "tests/unit/unit.h"
 
 struct table5_row {
   int p, m;
@@ -386,7 +381,7 @@ static struct zb_profile *random_tight(int largest_p, int largest_m) {
 static void test_greedy_tight(void **state) {
   (void)state;
   random_state = 3005;
-  for (int k = 0; k < 3000; k++) {
+  for (int k = 0; k < part_of(3000); k++) {
     struct zb_profile *profile = random_tight(k % 10 ? 5 : 17, k % 10 ? 9 : 40);
     for (int e = FIRST_GREEDY; e < CHAIN_ENGINES; e++) {
       solve(chain_engines[e], profile, (enum zb_objective)(k % 3), ZB_FEASIBLE, NULL);
@@ -405,7 +400,7 @@ static void test_greedy_tight(void **state) {
 static void test_greedy_objectives(void **state) {
   (void)state;
   random_state = 3006;
-  for (int k = 0; k < 300; k++) {
+  for (int k = 0; k < part_of(300); k++) {
     struct zb_profile *profile = random_tight(6, 12);
     for (int a = 0; a < ZB_OBJECTIVE_COUNT; a++) {
       struct zb_timeline timeline;

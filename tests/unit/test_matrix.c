@@ -101,6 +101,7 @@ static void run_shape(struct matrix *matrix, const char *method, int p, int m) {
   for (int fused = 0; schedule && fused < 2; fused++) {
     struct zb_schedule *shaped = reshaped(placed, schedule, fused != 0);
     for (int o = ZB_OPTIMIZER_BARRIER; o < ZB_OPTIMIZER_COUNT; o++) {
+      if (left_out(fused + o + p + m, 2)) continue;
       char name[96];
       snprintf(name, sizeof name, "%s, p %d, m %d, %s, %s", method, p, m, fused ? "fused" : "split",
                zb_optimizer_word((enum zb_optimizer)o));
@@ -128,7 +129,7 @@ static void test_threads(void **state) {
   (void)state;
   struct matrix matrix = {.transport = &zb_transport_threads};
   run_matrix(&matrix, 0);
-  expect(matrix.runs > 500, "%lld runs", (long long)matrix.runs);
+  expect(matrix.runs > part_of(500), "%lld runs", (long long)matrix.runs);
   printf("# threads: %lld runs, all to the bit\n", (long long)matrix.runs);
 }
 

@@ -147,6 +147,7 @@ static void test_improvers_take_part(void **state) {
   problem.improver[problem.improvers++] = (struct zb_improver){help, &alone, 16, true};
   int64_t first_round_ns = 0;
   for (int rounds = 1; rounds <= 3; rounds++) {
+    if (left_out(rounds / 3, 2)) continue;
     helper.calls = 0;
     problem.rounds = rounds;
     struct zb_result result;

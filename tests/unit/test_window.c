@@ -41,9 +41,9 @@ static struct zb_result solve(const struct zb_problem *problem, const struct zb_
 static void test_equals_brute_force(void **state) {
   (void)state;
   int compared = 0, fused = 0, infeasible = 0;
-  for (uint64_t i = 0; i < 1000; i++) {
+  for (int i = 0; i < part_of(1000); i++) {
     struct generated_profile generated;
-    generate_profile(&generated, GENERATE_TINY, 41, i);
+    generate_profile(&generated, GENERATE_TINY, 41, (uint64_t)i);
     struct zb_profile *profile = instance_from_generated(&generated);
     assert_non_null(profile);
     for (int o = 0; o < ZB_OBJECTIVE_COUNT; o++) {
@@ -57,7 +57,7 @@ static void test_equals_brute_force(void **state) {
         infeasible++;
       } else {
         expect(result.cost_ns == brute.cost_ns && result.bound_ns == brute.cost_ns,
-               "number %d, %s: cost %lld, bound %lld, but the optimum is %lld", (int)i,
+               "number %d, %s: cost %lld, bound %lld, but the optimum is %lld", i,
                zb_objective_word(objective), (long long)result.cost_ns, (long long)result.bound_ns,
                (long long)brute.cost_ns);
       }
@@ -68,7 +68,7 @@ static void test_equals_brute_force(void **state) {
     }
     zb_profile_free(profile);
   }
-  assert_true(compared > 2000 && fused > 300 && infeasible > 0);
+  assert_true(compared > part_of(2000) && fused > part_of(300) && infeasible > 0);
 }
 
 static struct zb_profile *config(const char *path) {
