@@ -70,7 +70,9 @@ static bool does_harm(const struct zb_flow_hand *hand, int l) {
     if (f != l && most_until(hand, f, last) > 0) start_f = zb_min(start_f, hand->start[f]);
   if (start_f >= zb_flow_never) return false;
   if (!forward && !single) return true;
-  const int64_t need = (forward ? most_need(hand, l, last) : most_need_before_b(hand, d)) * device->w;
+  const int64_t weights = forward ? most_need(hand, l, last) : most_need_before_b(hand, d);
+  const int64_t need = weights * device->w;
+  if (weights > hand->backwards[d]) return true;
   if (need <= poured) return false;
   if (start + hand->lane[l].time + need - poured > start_f) return true;
   if (!forward) return false;
