@@ -87,9 +87,9 @@ static void send(struct zb_flow_hand *hand, int l, int64_t end) {
   const int64_t there = end + hand->lane[l].delay;
   const uint16_t k = hand->count[l];
   hand->arrival[(size_t)to * (size_t)hand->lanes.microbatches + k] = there;
-  zb_flow_mark_stale(hand, to);
   // That may be later than was thought when starts were looked up.
   if (k == hand->count[to]) {
+    zb_flow_mark_stale(hand, to);
     zb_flow_raise_start(hand, to, there);
     if (hand->next[to] < zb_flow_never) hand->next[to] = zb_max(hand->next[to], there);
   }

@@ -64,46 +64,6 @@ static int64_t wait_for_memory(const struct zb_flow_hand *hand, int l) {
   return need > hand->backwards[d] ? zb_flow_never : need * device->w - hand->poured[d];
 }
 
-// Earliest start of the next op of a lane. What was known of the same op still holds.
-static void look_up(struct zb_flow_hand *hand, int l) {
-  const int d = hand->lane[l].device, wait = hand->wait[d];
-  if (zb_flow_is_over(hand, l)) {
-    hand->start[l] = hand->next[l] = zb_flow_never;
-    hand->sent[l] = false;
-    return;
-  }
-  const int64_t here = there(hand, l, &hand->sent[l]);
-  int64_t start = zb_max(hand->start[l], here);
-  hand->next[l] = start;
-  if (hand->lane[l].kind == ZB_F) {
-    const int64_t waits = wait_for_memory(hand, l);
-    if (waits > 0) {
-      hand->next[l] = waits < zb_flow_never ? zb_max(start, hand->clock[d] + waits) : zb_flow_never;
-      start = zb_max(start, when_memory_fits(hand, l, hand->clock[d]));
-    }
-  }
-  if (wait >= 0 && l != wait) {
-    hand->next[l] = zb_flow_never;
-    if (hand->start[wait] < zb_flow_never) start = zb_max(start, hand->start[wait] + hand->lane[wait].time);
-  }
-  zb_flow_raise_start(hand, l, start);
-}
-
-// All that has changed, along the pipe. Returns whether something had.
-static bool look_down(struct zb_flow_hand *hand) {
-  bool any = false;
-  for (size_t word = 0; word < hand->stale_words; word++) {
-    while (hand->stale[word] != 0) {
-      const int bit = __builtin_ctzll(hand->stale[word]), l = hand->down[64 * word + (size_t)bit];
-      hand->stale[word] &= hand->stale[word] - 1;
-      look_up(hand, l);
-      hand->touched[hand->lane[l].device] = true;
-      any = true;
-    }
-  }
-  return any;
-}
-
 void zb_flow_write(const struct zb_flow_hand *hand, int d, int number) {
   if (!hand->orders) return;
   zb_orders_word(hand->orders, d)[hand->orders->count[d]++] = hand->lanes.lane[number].letter;
@@ -149,16 +109,70 @@ static int64_t last_start(struct zb_flow_hand *hand, int l) {
   return last;
 }
 
+// Takes a lane out of what can be next, where the device would have no time in hand.
+static void rule_out(struct zb_flow_hand *hand, int l) {
+  if (hand->next[l] >= zb_flow_never) return;
+  if (hand->last_start[l] == zb_flow_unknown) hand->last_start[l] = last_start(hand, l);
+  if (hand->next[l] > hand->last_start[l]) hand->next[l] = zb_flow_never;
+}
+
+// Earliest start of the next op of a lane. What was known of the same op still holds.
+static void look_up(struct zb_flow_hand *hand, int l) {
+  const int d = hand->lane[l].device, wait = hand->wait[d];
+  const int64_t known = hand->start[l], next = hand->next[l];
+  const bool sent = hand->sent[l];
+  if (zb_flow_is_over(hand, l)) {
+    hand->start[l] = hand->next[l] = zb_flow_never;
+    hand->sent[l] = false;
+    hand->touched[d] = true;
+    return;
+  }
+  const int64_t here = there(hand, l, &hand->sent[l]);
+  int64_t start = zb_max(known, here);
+  hand->next[l] = start;
+  if (hand->lane[l].kind == ZB_F) {
+    const int64_t waits = wait_for_memory(hand, l);
+    if (waits > 0) {
+      hand->next[l] = waits < zb_flow_never ? zb_max(start, hand->clock[d] + waits) : zb_flow_never;
+      start = zb_max(start, when_memory_fits(hand, l, hand->clock[d]));
+    }
+  }
+  if (wait >= 0 && l != wait) {
+    hand->next[l] = zb_flow_never;
+    if (hand->start[wait] < zb_flow_never) start = zb_max(start, hand->start[wait] + hand->lane[wait].time);
+  }
+  zb_flow_raise_start(hand, l, start);
+  rule_out(hand, l);
+  if (start != known || hand->next[l] != next)
+    hand->touched[d] = true;
+  else if (hand->sent[l] != sent)
+    hand->changed[d] = true;
+}
+
+// All that has changed, along the pipe. Returns whether something had.
+static bool look_down(struct zb_flow_hand *hand) {
+  bool any = false;
+  for (size_t word = 0; word < hand->stale_words; word++) {
+    while (hand->stale[word] != 0) {
+      const int bit = __builtin_ctzll(hand->stale[word]), l = hand->down[64 * word + (size_t)bit];
+      hand->stale[word] &= hand->stale[word] - 1;
+      look_up(hand, l);
+      any = true;
+    }
+  }
+  return any;
+}
+
 // Raises the clock of a device to where something can run next.
 static void raise_clock(struct zb_flow_hand *hand, int d, int64_t next) {
   const struct zb_flow_device *device = &hand->device[d];
   zb_flow_pour_until(hand, d, next);
-  for (int l = device->first; l < device->end; l++) {
-    zb_flow_raise_start(hand, l, hand->clock[d]);
-    // It may be that too little W was there to pour.
-    if (device->limited && l >= device->forwards && hand->next[l] > hand->start[l])
-      zb_flow_mark_stale(hand, l);
-  }
+  const int64_t clock = hand->clock[d];
+  for (int l = device->first; l < device->end; l++) zb_flow_raise_start(hand, l, clock);
+  // Too little W may have been there to pour.
+  if (device->limited && zb_flow_pourable(hand, d) == 0)
+    for (int l = device->forwards; l < device->end; l++)
+      if (hand->next[l] > hand->start[l]) zb_flow_mark_stale(hand, l);
 }
 
 // A device with nothing but W left. False: they end too late.
@@ -177,10 +191,11 @@ static void look_again(struct zb_flow_hand *hand, int l) {
   for (int b = device->first; b < device->forwards; b++) start_b = zb_min(start_b, hand->start[b]);
   zb_flow_raise_start(hand, l, when_memory_fits(hand, l, start_b));
   hand->next[l] = zb_max(hand->next[l], hand->start[l]);
+  rule_out(hand, l);
 }
 
-// A device of which lanes were looked up: takes out what can be next, but with which it has no time in hand.
-// What is not next starts behind what is. False: nothing can be next, or something is too late.
+// A device of which something has changed: its clock is that of what can be next, and what is not next starts
+// behind what is. False: nothing can be next, or something is too late.
 static bool look_at(struct zb_flow_hand *hand, int d) {
   const struct zb_flow_device *device = &hand->device[d];
   int64_t next = zb_flow_never, end = zb_flow_never;
@@ -188,20 +203,16 @@ static bool look_at(struct zb_flow_hand *hand, int d) {
   hand->touched[d] = false;
   hand->changed[d] = true;
   if (zb_flow_is_done(hand, d)) return finish(hand, d);
+  if (device->limited)
+    for (int l = device->forwards; l < device->end; l++)
+      if (hand->next[l] > hand->start[l]) look_again(hand, l);
   for (int l = device->first; l < device->end; l++) {
-    if (l >= device->forwards && hand->next[l] > hand->start[l] && !zb_flow_is_over(hand, l))
-      look_again(hand, l);
-    const int64_t start = hand->next[l];
-    if (start < zb_flow_never) {
-      if (hand->last_start[l] == zb_flow_unknown) hand->last_start[l] = last_start(hand, l);
-      if (start <= hand->last_start[l]) {
-        next = zb_min(next, start);
-        end = zb_min(end, start + hand->lane[l].time);
-        continue;
-      }
-      hand->next[l] = zb_flow_never;
+    if (hand->next[l] < zb_flow_never) {
+      next = zb_min(next, hand->next[l]);
+      end = zb_min(end, hand->next[l] + hand->lane[l].time);
+    } else {
+      out = true;
     }
-    out = true;
   }
   if (next >= zb_flow_never) return false;
   if (out)
