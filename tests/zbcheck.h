@@ -254,7 +254,8 @@ void zc_windows_leave(struct zc_windows *windows);
  * chain, span or makespan, no BW that could pay, nothing entered. */
 enum zc_outcome zc_fronts_search(struct zc_windows *windows);
 
-/* The same, of more than schedules: W is poured. Nothing has to be entered, and no window narrowed. */
+/* The same for any placement, and of more than schedules: W is poured. Alike on a device; for the span no
+ * offset is an interval. Nothing has to be entered, and no window narrowed. */
 enum zc_outcome zc_fluid_search(struct zc_windows *windows);
 
 /* Lowercase hex of the SHA-256 of `length` bytes, 0-terminated. */

@@ -126,21 +126,41 @@ static bool find_tree(struct zc_run *run, const struct zc_document *document,
   return true;
 }
 
+/* Whether the search of `fluid-fronts` is for such a placement: its W are one pool on each device, and with
+ * several stages a device may start later than what feeds it lets it. */
+static bool check_placement(struct zc_run *run, const struct zc_profile *p, enum zc_objective objective,
+                            const char *word) {
+  for (int32_t d = 0; d < p->devices; d++) {
+    const int32_t *stages = p->stages_of + d * p->chunks;
+    int32_t feeder = stages[0] - 1;
+    if (objective == ZC_SPAN && feeder >= 0 && p->stages_of[p->device_of[feeder] * p->chunks] != feeder)
+      return zc_stop(run, ZC_WRONG,
+                     "relaxation says %s, but the span depends on when device %d starts, which is open", word,
+                     d);
+    for (int32_t c = 1; c < p->chunks; c++)
+      if (p->w[stages[c]] != p->w[stages[0]] || p->keep_w[stages[c]] != p->keep_w[stages[0]])
+        return zc_stop(run, ZC_WRONG, "relaxation says %s, but W of stages %d and %d, on one device, differ",
+                       word, stages[0], stages[c]);
+  }
+  return true;
+}
+
 /* Whether a search in layers is for such a profile: see zbcheck_front.c and zbcheck_fluid.c. */
 static bool check_fronts(struct zc_run *run, const struct zc_profile *p, const struct zc_schedule *schedule,
-                         const char *word, bool in_order, bool has_tree) {
-  if (!in_order) return zc_stop(run, ZC_WRONG, "relaxation says %s, which is for a chain", word);
+                         enum zc_rules rules, const char *word, bool has_tree) {
+  for (int32_t s = 0; rules == ZC_FRONTS && s < p->stages; s++)
+    if (p->device_of[s] != s) return zc_stop(run, ZC_WRONG, "relaxation says %s, which is for a chain", word);
   if (schedule->objective == ZC_PERIOD)
     return zc_stop(run, ZC_WRONG, "relaxation says %s, which is for span and makespan", word);
   if (has_tree) return zc_stop(run, ZC_WRONG, "relaxation says %s, which has no proof tree", word);
   for (int32_t s = 0; s < p->stages; s++) {
     if (p->bw[s] < p->b[s] + p->w[s])
       return zc_stop(run, ZC_WRONG, "relaxation says %s, but BW of stage %d is faster than B and W", word, s);
-    if (p->keep_b[s] > 0 && p->limit[s] != ZC_NO_LIMIT)
+    if (p->keep_b[s] > 0 && p->limit[p->device_of[s]] != ZC_NO_LIMIT)
       return zc_stop(run, ZC_WRONG, "relaxation says %s, but B of stage %d adds to memory that is limited",
                      word, s);
   }
-  return true;
+  return check_placement(run, p, schedule->objective, word);
 }
 
 /* What the file's word relaxes, or adds. */
@@ -155,12 +175,12 @@ static bool read_relaxation(struct zc_run *run, const struct zc_profile *profile
 
   *rules = ZC_SWEPT;
   if (!word) return true;
-  for (int32_t s = 0; s < profile->stages; s++) in_order = in_order && profile->device_of[s] == s;
   for (size_t i = 0; i < sizeof searches / sizeof searches[0]; i++) {
     if (!zc_text_is(word, searches[i].word)) continue;
     *rules = searches[i].rules;
-    return check_fronts(run, profile, schedule, searches[i].word, in_order, has_tree);
+    return check_fronts(run, profile, schedule, *rules, searches[i].word, has_tree);
   }
+  for (int32_t s = 0; s < profile->stages; s++) in_order = in_order && profile->device_of[s] == s;
   *rules = ZC_POURED;
   if (!zc_text_is(word, "fluid-w"))
     return zc_stop(run, ZC_WRONG, "relaxation says %.60s, known are fluid-w, fronts and fluid-fronts",

@@ -91,16 +91,16 @@ static bool widen(struct fluid *s) {
 
 /* The group of the packed node, a new one where there is none. NULL without room. */
 static struct fluid_group *find_group(struct fluid *s, struct fluid_layer *layer) {
-  size_t size = 3 * (size_t)s->devices * sizeof *s->count;
+  size_t size = (size_t)s->devices * sizeof *s->key;
 
   if (!widen(s)) return NULL;
   struct fluid_group **slot = &s->slot[slot_of(s, s->hash)];
   for (struct fluid_group *group = *slot; group; group = group->chain)
-    if (group->hash == s->hash && memcmp(group->count, s->count, size) == 0) return group;
+    if (group->hash == s->hash && memcmp(group->key, s->key, size) == 0) return group;
   struct fluid_group *group = take_room(s, layer, sizeof *group + size);
   if (!group) return NULL;
   *group = (struct fluid_group){.next = layer->groups, .chain = *slot, .hash = s->hash, .times = s->length};
-  memcpy(group->count, s->count, size);
+  memcpy(group->key, s->key, size);
   layer->groups = *slot = group;
   s->groups++;
   return group;
@@ -213,7 +213,7 @@ static void free_blocks(struct fluid_block *block) {
 }
 
 void zc_fluid_free(struct fluid *s) {
-  size_t layers = s->layer ? (2 * (size_t)s->devices * (size_t)s->m + 1) * ((size_t)s->devices + 1) : 0;
+  size_t layers = s->layer ? ((size_t)s->lanes * (size_t)s->m + 1) * ((size_t)s->devices + 1) : 0;
 
   for (size_t k = 0; k < layers; k++) free_blocks(s->layer[k].blocks);
   free_blocks(s->free_blocks);

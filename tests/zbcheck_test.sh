@@ -308,9 +308,9 @@ verdict 'many stages a device, and the closed form is enough' 0 'holds' "$work/f
 # in whole us, what a split leaves out between two of them is nothing
 us=$(echo "$alone" | sed 's/BOUND/145001/')'; s/"unit": "ns"/"unit": "us"/; /proof/s/,([1-9][0-9]*)\]/,\1000]/g'
 lie tree-v.json "$us" 0 'bound 145001 ns'
-lie tree-v.json "$us; s/,8000\\]/,8999]/g" 0 'bound 145001 ns'
+lie tree-v.json "$us; s/,8000\]/,8999]/g" 0 'bound 145001 ns'
 lie tree-v.json "$us; s/145001/146001/" 4 'is not refuted for a cost of 146000'
-lie tree-v.json "$us; s/,17000\\]/,-1]/" 4 'is not refuted for a cost of 145000'
+lie tree-v.json "$us; s/,17000\]/,-1]/" 4 'is not refuted for a cost of 145000'
 # under another relaxation, or none that is known
 lie poured.json 's/"fluid-w"/"merged"/' 4 'relaxation says merged, known are fluid-w, fronts and fluid-fronts'
 lie poured.json 's/"fluid-w"/"fluid-w "/' 4 'known are fluid-w'
@@ -354,12 +354,37 @@ lie fronts.json "$fluid"'; s/"bw": \[32000, 24000/"bw": [32000, 22999/' 4 'relax
 lie fronts.json "$fluid"'; s/"b": \[-2, -6, -1\], "w": \[0, -1, -2\]/"b": [-2, -6, 1], "w": [0, -1, -4]/; s/"limit": \[6, 20, 5\]/"limit": [6, 20, 6]/; s/"peak_bytes": 5, "busy_ns": 245000/"peak_bytes": 6, "busy_ns": 245000/' 4 'relaxation says fluid-fronts, but B of stage 2 adds to memory that is limited'
 lie fronts.json "$fluid"'; s/"span", "status"/"period", "status"/' 4 'relaxation says fluid-fronts, which is for span and makespan'
 lie fronts.json "$fluid"'; s/"devices": \[$/"proof": [0], &/' 4 'relaxation says fluid-fronts, which has no proof tree'
-lie loop.json 's/"method"/"relaxation": "fluid-fronts", &/' 4 'relaxation says fluid-fronts, which is for a chain'
+lie loop.json 's/"method"/"relaxation": "fluid-fronts", &/' 4 'relaxation says fluid-fronts, but BW of stage 0 is faster than B and W'
 lie single.json 's/"method"/"relaxation": "fluid-fronts", &/' 0 'holds'
 for file in clocks one turned; do sed "$fluid" "$work/$file.json" >"$work/fluid-$file.json"; done
 verdict 'clocks of two devices, W poured' 4 'with W poured a schedule of cost 87 or less was found' "$work/fluid-clocks.json"
 verdict 'fluid-fronts of a list that is a chain' 4 'with W poured a schedule of cost 39 or less was found' "$work/fluid-one.json"
-verdict 'fluid-fronts of a list that is none' 4 'which is for a chain' "$work/fluid-turned.json"
+verdict 'fluid-fronts of a list that is none' 4 'with W poured a schedule of cost 39 or less was found' "$work/fluid-turned.json"
+# and with several stages a device
+cat >"$work/v.json" <<'END'
+{"zbsolve_schedule": 1, "method": "test", "objective": "span", "status": "unknown", "relaxation": "fluid-fronts", "bound_ns": 183000000,
+ "profile": {"zbsolve_profile": 1, "devices": 4, "microbatches": 8, "chunks": 2, "placement": "v",
+  "time": {"unit": "us", "f": 3000, "b": 4000, "w": [2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000], "comm": 0},
+  "memory": {"f": 1, "b": 0, "w": [-1, -1, -1, -1, -1, -1, -1, -1], "limit": 5}}}
+END
+altered() { # NAME SCRIPT CODE WORDS: of v.json
+  sed -E "$2" "$work/v.json" >"$work/altered.json"
+  verdict "$1" "$3" "$4" "$work/altered.json"
+}
+verdict 'a V' 0 'no schedule, bound 183000000 ns' "$work/v.json"
+altered 'a V, above' 's/183000000/183000001/' 4 'with W poured a schedule of cost 183000000 or less was found'
+altered 'a V, less memory' 's/183000000/200000000/; s/"limit": 5/"limit": 4/' 0 'no schedule, bound 200000000 ns'
+altered 'a V, less memory, above' 's/183000000/200000001/; s/"limit": 5/"limit": 4/' 4 'with W poured a schedule of cost 200000000 or less was found'
+altered 'a V, more memory' 's/183000000/169000000/; s/"limit": 5/"limit": 6/' 0 'no schedule, bound 169000000 ns'
+altered 'a V, more memory, above' 's/183000000/169000001/; s/"limit": 5/"limit": 6/' 4 'with W poured a schedule of cost 169000000 or less was found'
+altered 'a V, fronts' 's/fluid-fronts/fronts/' 4 'relaxation says fronts, which is for a chain'
+altered 'a V, W of two times' 's/2000\]/2001]/' 4 'but W of stages 0 and 7, on one device, differ'
+altered 'a V, W that give back two amounts' 's/"f": 1, "b": 0/"f": [1, 1, 1, 1, 1, 1, 1, 2], "b": 0/; s/-1\]/-2]/' 4 'but W of stages 0 and 7, on one device, differ'
+altered 'a V, B that adds to memory' 's/"f": 1, "b": 0/"f": [1, 1, 1, 1, 1, 1, 1, 0], "b": [0, 0, 0, 0, 0, 0, 0, 1]/' 4 'but B of stage 7 adds to memory that is limited'
+altered 'a V, W that differ, no limit' 's/2000\]/2001]/; s/"limit": 5/"limit": null/' 4 'but W of stages 0 and 7, on one device, differ'
+altered 'a V, period' 's/"span"/"period"/' 4 'relaxation says fluid-fronts, which is for span and makespan'
+altered 'a device that is fed late' 's/"v"/[0, 1, 1, 2, 0, 2, 3, 3]/' 4 'but the span depends on when device 2 starts, which is open'
+altered 'a device that is fed late, makespan' 's/"v"/[0, 1, 1, 2, 0, 2, 3, 3]/; s/"span"/"makespan"/' 0 'no schedule, bound 183000000 ns'
 lie tree-file.json 's/"sha256": "[0-9a-f]{4}/"sha256": "0000/' 4 'proof.sha256 says 0000'
 lie tree-file.json 's/"tree-file.proof"/"other.proof"/' 10 'bound not redone'
 lie tree-file.json 's/"tree-file.proof"/"..\/tree-file.proof"/' 2 'expected the name of a file beside the schedule'

@@ -2,6 +2,8 @@
 // it fails the test.
 #include "tests/unit/checker_search.h"
 
+#include <assert.h>
+
 #include "tests/unit/unit.h"
 
 struct zc_block {
@@ -45,31 +47,26 @@ void checker_free(struct zc_run *run) {
   }
 }
 
-enum zc_outcome checker_search(const struct pouring_chain *chain, enum zb_objective objective, int64_t target,
-                               bool propagate) {
-  struct pouring_chain c = *chain;
-  int32_t number[POURING_DEVICES]; // each stage on its own device
-  for (int i = 0; i < c.devices; i++) {
-    number[i] = i;
-    if (c.limit[i] == ZB_NO_LIMIT) c.limit[i] = ZC_NO_LIMIT;
-  }
-  const struct zc_profile profile = {.devices = c.devices,
-                                     .chunks = 1,
-                                     .stages = c.devices,
-                                     .microbatches = c.microbatches,
-                                     .device_of = number,
-                                     .stages_of = number,
-                                     .f = c.f,
-                                     .b = c.b,
-                                     .w = c.w,
-                                     .bw = c.bw,
-                                     .forward = c.forward,
-                                     .backward = c.backward,
-                                     .keep_f = c.f_bytes,
-                                     .keep_b = c.b_bytes,
-                                     .keep_w = c.w_bytes,
-                                     .limit = c.limit,
-                                     .standing = c.standing};
+enum zc_outcome checker_search_profile(const struct zb_profile *from, enum zb_objective objective,
+                                       int64_t target, bool propagate) {
+  static_assert(ZB_NO_LIMIT == ZC_NO_LIMIT, "no limit is the same number");
+  const struct zc_profile profile = {.devices = from->devices,
+                                     .chunks = from->chunks,
+                                     .stages = from->stages,
+                                     .microbatches = from->microbatches,
+                                     .device_of = from->device_of,
+                                     .stages_of = from->stage_at,
+                                     .f = from->f_ns,
+                                     .b = from->b_ns,
+                                     .w = from->w_ns,
+                                     .bw = from->bw_ns,
+                                     .forward = from->comm_forward_ns,
+                                     .backward = from->comm_backward_ns,
+                                     .keep_f = from->f_bytes,
+                                     .keep_b = from->b_bytes,
+                                     .keep_w = from->w_bytes,
+                                     .limit = from->limit_bytes,
+                                     .standing = from->static_bytes};
   struct zc_run run = {.verbose = false};
   if (target < 0) return ZC_REFUTED;
   struct zc_windows *windows =
@@ -78,5 +75,14 @@ enum zc_outcome checker_search(const struct pouring_chain *chain, enum zb_object
   if (outcome == ZC_OPEN) outcome = zc_fluid_search(windows);
   zc_windows_free(windows);
   checker_free(&run);
+  return outcome;
+}
+
+enum zc_outcome checker_search(const struct pouring_chain *chain, enum zb_objective objective, int64_t target,
+                               bool propagate) {
+  struct zb_profile *profile = pouring_profile(chain);
+  assert_non_null(profile);
+  const enum zc_outcome outcome = checker_search_profile(profile, objective, target, propagate);
+  zb_profile_free(profile);
   return outcome;
 }

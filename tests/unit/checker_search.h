@@ -8,6 +8,8 @@
 
 // What it says of a target, with the windows that propagation leaves or those that know nothing but the
 // target.
+enum zc_outcome checker_search_profile(const struct zb_profile *profile, enum zb_objective objective,
+                                       int64_t target, bool propagate);
 enum zc_outcome checker_search(const struct pouring_chain *chain, enum zb_objective objective, int64_t target,
                                bool propagate);
 
