@@ -18,67 +18,45 @@ static int64_t start_next(const struct zb_flow_hand *hand, int l) {
   return zb_max(hand->next[l], hand->clock[hand->lane[l].device]);
 }
 
-// How many ops of a lane can run one after another and end by `last`, at most.
-static int64_t most_until(const struct zb_flow_hand *hand, int l, int64_t last) {
-  const int left = hand->lanes.microbatches - hand->count[l];
-  const int64_t time = hand->lane[l].time, room = last - hand->start[l];
-  if (left == 0 || room < time) return 0;
-  return time > 0 ? zb_min(left, room / time) : left;
-}
-
-// Most W that an F of another lane may need which runs before the next op of `f` does, by `last`, were that
-// done: B only give memory back, so all F that can be and no B.
-static int64_t most_need(const struct zb_flow_hand *hand, int f, int64_t last) {
-  const int d = hand->lane[f].device;
+// Most W that `u`, or an F between it and the next op of `o`, may need, if that op has run before.
+static int32_t displaced(const struct zb_flow_hand *hand, int o, int u) {
+  const int d = hand->lane[o].device;
   const struct zb_flow_device *device = &hand->device[d];
-  int64_t over = hand->over[d] + hand->lane[f].bytes;
-  for (int l = device->forwards; l < device->end; l++) {
-    if (l == f) continue;
-    int64_t more = most_until(hand, l, last);
-    // Lanes before it are of later stages, and get no further than it has.
-    if (l < f) more = zb_min(more, hand->count[f] - hand->count[l]);
-    over += more * hand->lane[l].bytes;
+  const struct zb_fluid_table *table = &hand->table[d];
+  uint16_t *n = &hand->count[device->first];
+  n[u - device->first]++;
+  const struct zb_fluid_cell *cell = zb_fluid_cell(table, n);
+  n[u - device->first]--;
+  if (!cell) return 0;
+  int32_t most = table->displaced[(cell - table->cell) * (device->end - device->first) + o - device->first];
+  if (u >= device->forwards) {
+    const int32_t need =
+        zb_fluid_weights(device->gives, hand->over[d] + hand->lane[o].bytes + hand->lane[u].bytes);
+    if (need > most) most = need;
   }
-  return zb_flow_weights_for(device, over);
+  return most;
 }
 
-// Of a device with one stage: the most W that an F may need which runs before the next B does, were that
-// done.
-static int64_t most_need_before_b(const struct zb_flow_hand *hand, int d) {
+// Whether `o`, which can come next, fits in before `u` without harm in any completion that has `u` next
+// (flow_front.h). `u` starts no earlier than `start_u`.
+static bool goes_before(const struct zb_flow_hand *hand, int o, int u, int64_t start_u) {
+  const int d = hand->lane[o].device;
   const struct zb_flow_device *device = &hand->device[d];
-  const int64_t each = hand->lane[device->forwards].bytes;
-  int left = hand->lanes.microbatches - hand->count[device->forwards];
-  int64_t over = hand->over[d] + each;
-  if (left == 0 || zb_flow_weights_for(device, over) > hand->backwards[d]) return 0;
-  while (--left > 0 && zb_flow_weights_for(device, over + each) <= hand->backwards[d]) over += each;
-  return zb_flow_weights_for(device, over + hand->lane[device->first].bytes);
-}
-
-// Whether an op now could make an F late that goes before it in the best completion.
-static bool does_harm(const struct zb_flow_hand *hand, int l) {
-  const int d = hand->lane[l].device;
-  const struct zb_flow_device *device = &hand->device[d];
-  const bool forward = l >= device->forwards, single = device->end - device->first == 2;
-  if (!device->limited || (single && (forward || !hand->weights.fluid))) return false;
-  const int64_t start = start_next(hand, l);
+  const int64_t start = start_next(hand, o), end = start + hand->lane[o].time;
+  // Of two that take no time one goes before the other.
+  if (end > start_u || (end == start_u && start == start_u && o > u)) return false;
+  if (!device->limited) return true;
+  // Whole W prove nothing; of a chain they are placed well enough so.
+  if (!hand->weights.fluid && device->end - device->first == 2) return true;
+  const bool forward = o >= device->forwards;
+  int64_t weights = displaced(hand, o, u);
+  if (weights == 0) return true;
+  if (weights > hand->backwards[d]) {
+    if (forward) return false;
+    weights = hand->backwards[d];
+  }
   const int64_t poured = zb_min(hand->due[d], hand->poured[d] + start - hand->clock[d]);
-  if (!forward && poured == hand->due[d]) return false;
-  // Where it starts at the latest, all of between has ended.
-  const int64_t last = hand->lane[l].late[hand->count[l]] - hand->lane[l].time;
-  int64_t start_f = zb_flow_never;
-  for (int f = device->forwards; f < device->end; f++)
-    if (f != l && most_until(hand, f, last) > 0) start_f = zb_min(start_f, hand->start[f]);
-  if (start_f >= zb_flow_never) return false;
-  if (!forward && !single) return true;
-  const int64_t weights = forward ? most_need(hand, l, last) : most_need_before_b(hand, d);
-  const int64_t need = weights * device->w;
-  if (weights > hand->backwards[d]) return true;
-  if (need <= poured) return false;
-  if (start + hand->lane[l].time + need - poured > start_f) return true;
-  if (!forward) return false;
-  bool others = false;
-  for (int b = device->first; b < device->forwards; b++) others |= most_until(hand, b, last) > 0;
-  return others || need > hand->due[d];
+  return end - poured + weights * device->w <= start_u;
 }
 
 static void send(struct zb_flow_hand *hand, int l, int64_t end) {
@@ -122,12 +100,6 @@ static bool w_may_go_first(const struct zb_flow_hand *hand, int d, int64_t start
          (hand->weights.nearly * (start - hand->clock[d]) >= w || there >= hand->weights.many * w);
 }
 
-// Whether `o`, which can come next and do no harm, fits in before `l` where that is next.
-static bool fits_before(const struct zb_flow_hand *hand, int o, int l, int64_t least) {
-  const int64_t end = start_next(hand, o) + hand->lane[o].time, other = zb_max(hand->next[l], least);
-  return end < other || (end == other && (hand->next[o] < other || o < l));
-}
-
 // What can be next on a device: those that nothing fits in before. `first`: the end of what ends first of
 // those that can come next; never: none can. What cannot come yet starts at `least` or later, in any case.
 // `ripe`: and not before `first`.
@@ -135,26 +107,20 @@ static int list_next(const struct zb_flow_hand *hand, int d, int64_t least, int 
                      bool *ripe) {
   const struct zb_flow_device *device = &hand->device[d];
   int ready[ZB_MOST_CLASSES], readies = 0, count = 0;
-  enum { UNKNOWN, HARMLESS, HARMFUL } harm[ZB_MOST_CLASSES];
   *first = zb_flow_never;
   *ripe = true;
   for (int l = device->first; l < device->end; l++) {
     if (!can_take(hand, l)) continue;
-    harm[readies] = UNKNOWN;
     ready[readies++] = l;
     *first = zb_min(*first, start_next(hand, l) + hand->lane[l].time);
   }
   if (readies == 0) return 0;
   for (int l = device->first; l < device->end; l++) {
     if (hand->next[l] >= zb_flow_never) continue;
-    const bool takes = hand->sent[l];
-    if (!takes && zb_max(hand->next[l], least) < *first) *ripe = false;
+    const int64_t start = hand->sent[l] ? start_next(hand, l) : zb_max(hand->next[l], least);
+    if (!hand->sent[l] && start < *first) *ripe = false;
     bool out = false;
-    for (int i = 0; i < readies && !out; i++) {
-      if (ready[i] == l || !fits_before(hand, ready[i], l, takes ? 0 : least)) continue;
-      if (harm[i] == UNKNOWN) harm[i] = does_harm(hand, ready[i]) ? HARMFUL : HARMLESS;
-      out = harm[i] == HARMLESS;
-    }
+    for (int i = 0; i < readies && !out; i++) out = ready[i] != l && goes_before(hand, ready[i], l, start);
     if (!out) list[count++] = l;
   }
   return count;

@@ -10,27 +10,29 @@
 // (window.h, chunked.h) and every device by its horizon. No backward is fused. All W of one device take the
 // same time w and give back the same memory, w_bytes.
 //
-//  W       A device pours W whenever it runs no F or B, at most w for each B that it has ended. An F may
-//  start
-//          when its f_bytes, the f_bytes of every F and the b_bytes of every B that the device has ended, and
-//          w_bytes floor(poured / w) are within the device's limit.
-//  move    Take a completion with the least sum of starts, an op o that can come next on its device d, and
-//          the op u that does come next there. If u starts when o could have ended, or later, o fits in
-//          before u: F and B only move ahead, which keeps every latest end. But the W poured meanwhile moves
-//          to where o was, and if o is an F, it takes its memory earlier; an F of between may need either.
-//          That does no harm where d has no limit, where no other F can come between, and where
-//            o is a B  if all W that is there is poured by its start. Or, on a device with one stage, if even
-//                      the last F that memory lets in between has its W done when the next F can start at the
-//                      earliest.
-//            o is an F if the last of all F that can come between has its W done, were there no B between:
-//                      when o starts; or, where no B can come between, when the next F can at the earliest.
-//  forced  So of the lanes of a device (the F or the B of a stage) only those can be next before which no
-//          other that can come next fits in without harm. Where that is a single one which can come next it
-//          is forced. All such ops run at once: a node is a partial schedule with nothing forced.
-//  branch  On one device: which lane is next. One that cannot come yet is waited for, with nothing else
-//          run on the device until then. Where what cannot come yet could start early on every device,
-//          the device is that of the op that ends first of all that can come next: what cannot come yet waits
-//          for one of these.
+//  W       A device pours W whenever it runs no F or B, at most w for each B that it has ended; W that take
+//  no
+//          time are done with their B. An F may start when its f_bytes, the f_bytes of every F and the
+//          b_bytes of every B that the device has ended, and w_bytes for every w poured, are within the
+//          device's limit.
+//  move    Take a completion, an op o that can come next on its device d, and the op u that does come next
+//  there.
+//          If u starts when o could have ended, or later, o fits in before u: F and B only move ahead, which
+//          keeps every latest end. But the W that was poured where o now is moves back, and if o is an F, it
+//          takes its memory earlier; u and the F between it and the old place of o may need either. Let D be
+//          the most W that any of these F may need, with o done before: over all orders of the device without
+//          o that its table lets through. That is no harm where d has no limit, where D is 0, or where by the
+//          start of u, behind o, D of W can be poured that are there already; of a B also where all that are
+//          there can, for then F need no more W than they did.
+//  forced  So of the lanes of a device (the F or the B of a stage) one is taken out of those that can be next
+//  if
+//          another that is left, and can come next, goes before it without harm. Where a single one is left,
+//          and it can come next, it is forced. All such ops run at once: a node is a partial schedule with
+//          nothing forced.
+//  branch  On one device: which of those that are left is next. One that cannot come yet is waited for, with
+//          nothing else run on the device until then. Where what cannot come yet could start early on every
+//          device, the device is that of the op that ends first of all that can come next: what cannot come
+//          yet waits for one of these.
 //  prune   An F or B, of those that come next everywhere or that wait, that cannot end by its latest end; a
 //          device for which no point of its table holds.
 //  cover   Of two with the same F and B done and the same waited for, one covers the other if no clock, no

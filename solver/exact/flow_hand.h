@@ -91,12 +91,6 @@ static inline bool zb_flow_is_done(const struct zb_flow_hand *hand, int d) {
   return zb_flow_is_over(hand, hand->device[d].first);
 }
 
-// W that have to be done before F are within a limit that they are over by so much.
-static inline int64_t zb_flow_weights_for(const struct zb_flow_device *device, int64_t over) {
-  if (over <= 0) return 0;
-  return device->gives > 0 ? (over + device->gives - 1) / device->gives : INT32_MAX;
-}
-
 static inline void zb_flow_mark_stale(struct zb_flow_hand *hand, int l) {
   const int position = hand->lane[l].position;
   hand->stale[position / 64] |= (uint64_t)1 << position % 64;

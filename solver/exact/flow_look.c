@@ -42,7 +42,7 @@ static int64_t when_memory_fits(const struct zb_flow_hand *hand, int l, int64_t 
   if (hand->wait[d] == l) left = 0;
   int64_t least = zb_flow_never, over = hand->over[d] + hand->lane[l].bytes;
   for (int64_t more = 0; more <= left; more++, over -= device->most_b_gives) {
-    const int64_t need = zb_flow_weights_for(device, over);
+    const int64_t need = zb_fluid_weights(device->gives, over);
     if (need > backwards + more) continue;
     const int64_t busy = more * device->least_b;
     int64_t time = hand->clock[d] + busy + need * device->w - hand->poured[d];
@@ -60,7 +60,7 @@ static int64_t wait_for_memory(const struct zb_flow_hand *hand, int l) {
   const int d = hand->lane[l].device;
   const struct zb_flow_device *device = &hand->device[d];
   if (!device->limited) return 0;
-  const int64_t need = zb_flow_weights_for(device, hand->over[d] + hand->lane[l].bytes);
+  const int64_t need = zb_fluid_weights(device->gives, hand->over[d] + hand->lane[l].bytes);
   return need > hand->backwards[d] ? zb_flow_never : need * device->w - hand->poured[d];
 }
 

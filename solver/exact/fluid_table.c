@@ -87,12 +87,15 @@ bool zb_fluid_table_open(const struct zb_lanes *lanes, int device, size_t most,
   zb_fluid_device_list(lanes, device, &table->device);
   if (!lay_out(table, n, 0, most)) return false;
   table->cell = malloc((table->cells + 1) * sizeof *table->cell);
-  return table->cell != NULL;
+  if (table->device.limited)
+    table->displaced = malloc((table->cells + 1) * (size_t)table->device.count * sizeof *table->displaced);
+  return table->cell && (table->displaced || !table->device.limited);
 }
 
 void zb_fluid_table_close(struct zb_fluid_table *table) {
   for (int i = 0; i < ZB_MOST_CLASSES; i++) free(table->level[i]);
   free(table->cell);
+  free(table->displaced);
   free(table->point);
   *table = (struct zb_fluid_table){0};
 }
@@ -154,23 +157,50 @@ static int64_t weight_of(const struct zb_fluid_device *device, const uint16_t *n
   return sum;
 }
 
+// `over`: bytes above the limit; `next`: the cell behind an op of each lane, NULL where nothing meets the
+// target.
+static void fill_displaced(struct zb_fluid_table *table, const struct zb_fluid_cell *cell, int64_t over,
+                           const struct zb_fluid_cell *const *next) {
+  const struct zb_fluid_device *device = &table->device;
+  int32_t *here = table->displaced + (cell - table->cell) * device->count;
+  for (int o = 0; o < device->count; o++) {
+    here[o] = 0;
+    for (int i = 0; i < device->count; i++) {
+      if (i == o || !next[i]) continue;
+      const int32_t behind = table->displaced[(next[i] - table->cell) * device->count + o];
+      if (behind > here[o]) here[o] = behind;
+      if (i < device->count / 2) continue;
+      const int32_t need = zb_fluid_weights(device->gives, over + device->bytes[o] + device->bytes[i]);
+      if (need > here[o]) here[o] = need;
+    }
+  }
+}
+
 static bool fill_cell(const struct zb_lanes *lanes, int d, struct zb_fluid_table *table, uint16_t *n,
                       struct zb_fluid_cell *cell) {
   const struct zb_fluid_device *device = &table->device;
-  const int m = table->microbatches, lanes_here = device->count;
+  const int m = table->microbatches, count = device->count;
   const int64_t poured = weight_of(device, n);
+  const struct zb_fluid_cell *next[ZB_MOST_CLASSES] = {NULL};
   struct points points;
+  int64_t over = -device->room_bytes;
+  for (int i = 0; i < count && device->limited; i++) over += n[i] * device->bytes[i];
   points.count = 0;
   if (n[0] == m) add_point(&points, (struct zb_fluid_point){lanes->horizon[d], lanes->horizon[d] - poured});
-  for (int i = 0; i < lanes_here; i++) {
-    if (n[i] == (i + 1 < lanes_here ? n[i + 1] : m)) continue;
-    const int64_t need = i < lanes_here / 2 ? 0 : zb_fluid_need(device, n, i) * device->w;
+  for (int i = 0; i < count; i++) {
+    if (n[i] == (i + 1 < count ? n[i + 1] : m)) continue;
+    int64_t need = 0;
+    if (i >= count / 2 && device->limited)
+      need = zb_fluid_weights(device->gives, over + device->bytes[i]) * device->w;
     const int64_t late = zb_lane_late(lanes, device->lane[i], n[i]);
     n[i]++;
-    const struct zb_fluid_cell *next = zb_fluid_cell(table, n);
+    next[i] = zb_fluid_cell(table, n);
     n[i]--;
-    if (next) behind(table, next, device->time[i], late, need, poured, lanes->frame[d], &points);
+    if (!next[i]) continue;
+    behind(table, next[i], device->time[i], late, need, poured, lanes->frame[d], &points);
+    if (next[i]->points == 0) next[i] = NULL;
   }
+  if (device->limited) fill_displaced(table, cell, over, next);
   return keep_points(table, &points, cell);
 }
 

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "solver/exact/lanes.h"
+#include "solver/model/number.h"
 
 struct zb_fluid_point {
   int64_t latest, lead;
@@ -35,13 +36,11 @@ struct zb_fluid_device {
 };
 void zb_fluid_device_list(const struct zb_lanes *lanes, int device, struct zb_fluid_device *list);
 
-// W that have to be done before the next F of lane `f` starts after `n`, more than are there where it cannot.
-static inline int64_t zb_fluid_need(const struct zb_fluid_device *device, const uint16_t *n, int f) {
-  if (!device->limited) return 0;
-  int64_t over = device->bytes[f] - device->room_bytes;
-  for (int i = 0; i < device->count; i++) over += n[i] * device->bytes[i];
+// W that have to be done for `over` bytes above the limit to be given back; more than there are where that
+// cannot be.
+static inline int32_t zb_fluid_weights(int64_t gives, int64_t over) {
   if (over <= 0) return 0;
-  return device->gives > 0 ? (over + device->gives - 1) / device->gives : INT32_MAX;
+  return gives > 0 ? (int32_t)zb_min((over + gives - 1) / gives, INT32_MAX) : INT32_MAX;
 }
 
 // The states, as a tree: a level for each lane, at the end the cells.
@@ -60,6 +59,9 @@ struct zb_fluid_table {
   struct zb_fluid_branch *level[ZB_MOST_CLASSES];
   size_t filled[ZB_MOST_CLASSES], room[ZB_MOST_CLASSES];
   struct zb_fluid_cell *cell;
+  // [cells][lanes] of a device with a limit: most W that any F may need that runs from there on and before
+  // the next op of the lane, had that run already. Only through states that have points.
+  int32_t *displaced;
   struct zb_fluid_point *point;
   size_t cells, points, point_room;
 };
