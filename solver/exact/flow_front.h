@@ -11,12 +11,10 @@
 // same time w and give back the same memory, w_bytes.
 //
 //  W       A device pours W whenever it runs no F or B, at most w for each B that it has ended; W that take
-//  no
-//          time are done with their B. An F may start when its f_bytes, the f_bytes of every F and the
+//          no time are done with their B. An F may start when its f_bytes, the f_bytes of every F and the
 //          b_bytes of every B that the device has ended, and w_bytes for every w poured, are within the
 //          device's limit.
-//  move    Take a completion, an op o that can come next on its device d, and the op u that does come next
-//  there.
+//  move    Take a completion, an op o that can come next on its device d, and the op u that comes next there.
 //          If u starts when o could have ended, or later, o fits in before u: F and B only move ahead, which
 //          keeps every latest end. But the W that was poured where o now is moves back, and if o is an F, it
 //          takes its memory earlier; u and the F between it and the old place of o may need either. Let D be
@@ -25,10 +23,9 @@
 //          start of u, behind o, D of W can be poured that are there already; of a B also where all that are
 //          there can, for then F need no more W than they did.
 //  forced  So of the lanes of a device (the F or the B of a stage) one is taken out of those that can be next
-//  if
-//          another that is left, and can come next, goes before it without harm. Where a single one is left,
-//          and it can come next, it is forced. All such ops run at once: a node is a partial schedule with
-//          nothing forced.
+//          if another that is left, and can come next, goes before it without harm. Where a single one is
+//          left, and it can come next, it is forced. All such ops run at once: a node is a partial schedule
+//          with nothing forced.
 //  branch  On one device: which of those that are left is next. One that cannot come yet is waited for, with
 //          nothing else run on the device until then. Where what cannot come yet could start early on every
 //          device, the device is that of the op that ends first of all that can come next: what cannot come
@@ -45,8 +42,8 @@
 
 struct zb_flow_front;
 
-// Where F alone take memory and no backward may be fused; with several stages on a limited device also all
-// its W must be alike, and the start of every device be known.
+// Where F alone take memory and no backward may be fused; with several stages on a device also all its W must
+// be alike, and the start of every device be known.
 bool zb_flow_front_applies(const struct zb_chain *chain, enum zb_objective objective);
 
 // What W are. Whole ones run where they fit before what can start next, and may go before it where at least
