@@ -81,7 +81,7 @@ static void run_op(struct zb_flow_hand *hand, int l) {
   hand->clock[d] = end;
   send(hand, l, end);
   zb_flow_count(hand, l, 1);
-  hand->start[l] = INT64_MIN;
+  hand->start[l] = zb_flow_unknown;
   for (int i = hand->device[d].first; i < hand->device[d].end; i++) hand->last_start[i] = zb_flow_unknown;
   hand->wait[d] = ZB_NO_LANE;
   tell_device(hand, d);

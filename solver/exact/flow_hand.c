@@ -98,8 +98,7 @@ static bool is_sent(const struct zb_flow_hand *hand, int l) {
 // Nothing is done, and nothing known.
 static void forget(struct zb_flow_hand *hand) {
   for (int l = 0; l < hand->flows; l++) {
-    hand->start[l] = INT64_MIN;
-    hand->last_start[l] = zb_flow_unknown;
+    hand->start[l] = hand->last_start[l] = zb_flow_unknown;
     zb_flow_mark_stale(hand, l);
   }
   hand->late = false;

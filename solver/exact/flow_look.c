@@ -22,8 +22,7 @@ static int64_t there(const struct zb_flow_hand *hand, int l, bool *sent) {
   }
   for (int i = 0; i < 2; i++) {
     const int before = lane->before[i];
-    if (before < 0) continue;
-    if (hand->count[before] > k) continue;
+    if (before < 0 || hand->count[before] > k) continue;
     *sent = false;
     time = zb_max(time, hand->start[before] + hand->lane[before].time);
   }

@@ -79,14 +79,14 @@ static void take_end_down(struct zb_unit *unit, enum zb_front_end end) {
 
 static bool prepare(struct zb_unit *unit, const struct zb_known *known) {
   const bool up = unit->kind == ZB_UNIT_FLOW_UP;
+  // Windows of large devices are relaxed themselves; what they leave is far too much.
+  if (up && known->chain->chunked && known->chain->chunked->fluid) return false;
   if (!unit->flow) {
     unit->flow = zb_flow_front_create(known->chain, known->objective);
     unit->flow_width = first_width;
     unit->flow_part = up ? first_part : deep_part;
     unit->flow_work = unit->flow_left = first_work;
     if (!unit->flow) return false;
-    // Windows of large devices are relaxed themselves; what they leave is far too much.
-    if (up && known->chain->chunked && known->chain->chunked->fluid) return false;
   }
   if (unit->flow_target >= unit->cost || unit->flow_target < unit->bound) unit->flow_open = false;
   return true;
