@@ -4,64 +4,19 @@
 #include <stdlib.h>
 
 #include "solver/exact/chunked_orders.h"
-#include "solver/exact/flow_front.h"
 #include "solver/model/check.h"
 #include "tests/brute.h"
 #include "tests/pouring_placed.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/flow_trial.h"
 
-enum { ENOUGH = 60000 }; // partial schedules expanded; of a search that takes more nothing is asked
+static const int64_t away[] = {-3, -1, 0, 1, 2, 1000};
 
-// A placement, and what its searches need.
-struct trial {
-  const struct zb_profile *profile;
-  enum zb_objective objective;
-  struct zb_chain *chain;
-  struct zb_lattice lattice;
-  struct zb_state state;
-  struct zb_orders orders;
-  struct zb_timer timer;
-  struct zb_flow_front *front;
-};
-
-struct found {
-  enum zb_front_end end;
-  int64_t cost; // ticks, where SOLVED
-};
-
-static const struct zb_flow_weights fluid = {.fluid = true};
-
-// False, and nothing to close, where the search is not for the placement.
-static bool open_trial(const struct zb_profile *profile, enum zb_objective objective, struct trial *trial) {
-  *trial = (struct trial){.profile = profile, .objective = objective};
-  assert_int_equal(zb_chain_create(profile, 0, &trial->chain, NULL), ZB_OK);
-  if (!zb_flow_front_applies(trial->chain, objective)) {
-    // Nothing else is in the way of these profiles.
-    assert_true(trial->chain->chunked && trial->chain->chunked->open_offsets);
-    zb_chain_free(trial->chain);
-    return false;
-  }
-  assert_int_equal(zb_state_open(trial->chain, objective, &trial->lattice, &trial->state, NULL), ZB_OK);
-  assert_int_equal(zb_orders_create(trial->chain, &trial->orders, NULL), ZB_OK);
-  assert_int_equal(zb_timer_open(profile, &trial->timer, NULL), ZB_OK);
-  trial->front = zb_flow_front_create(trial->chain, objective);
-  assert_non_null(trial->front);
-  return true;
+static const char *text(const struct flow_trial *trial) {
+  return placed_text(trial->profile, trial->objective);
 }
-
-static void close_trial(struct trial *trial) {
-  zb_flow_front_free(trial->front);
-  zb_timer_close(&trial->timer);
-  zb_orders_free(&trial->orders);
-  zb_state_close(&trial->state);
-  zb_lattice_free(&trial->lattice);
-  zb_chain_free(trial->chain);
-}
-
-static const char *text(const struct trial *trial) { return placed_text(trial->profile, trial->objective); }
 
 // What orders of F and B cost with W poured, in ticks.
-static int64_t poured_cost(const struct trial *trial) {
+static int64_t poured_cost(const struct flow_trial *trial) {
   static struct placed_word word[PLACED_DEVICES];
   const struct zb_chunked *chunked = trial->chain->chunked;
   for (int d = 0; d < trial->profile->devices; d++) {
@@ -82,7 +37,7 @@ static int64_t poured_cost(const struct trial *trial) {
 }
 
 // What complete orders cost, in ticks; they are a schedule that fits.
-static int64_t whole_cost(struct trial *trial) {
+static int64_t whole_cost(struct flow_trial *trial) {
   struct zb_schedule *schedule = NULL;
   struct zb_timeline timeline = {0};
   struct zb_error error = {0};
@@ -98,76 +53,23 @@ static int64_t whole_cost(struct trial *trial) {
   return cost_ns / trial->chain->tick_ns;
 }
 
-// One search under a target in ticks, in small pieces, as the rounds of a search have it. From windows that
-// propagation leaves, or those that know nothing but the target. What it finds costs what it says. OPEN where
-// it takes too long.
-static struct found search(struct trial *trial, int64_t target, bool propagate,
-                           struct zb_flow_weights weights, size_t most) {
-  struct found found = {.end = ZB_FRONT_REFUTED};
-  if (target < 0) return found;
-  zb_state_reset(&trial->state, target);
-  if (propagate && zb_state_propagate(&trial->state) == ZB_SWEEP_REFUTED) return found;
-  found.end = zb_flow_front_begin(trial->front, &trial->state, weights, most);
-  while (found.end == ZB_FRONT_OPEN && zb_flow_front_work(trial->front) < ENOUGH)
-    found.end = zb_flow_front_run(trial->front, 7, NULL, &trial->orders, &found.cost);
-  if (found.end == ZB_FRONT_SOLVED) {
-    expect(found.cost <= target, "cost %lld under %lld: %s", (long long)found.cost, (long long)target,
-           text(trial));
-    expect_equal(weights.fluid ? poured_cost(trial) : whole_cost(trial), found.cost, text(trial));
-  } else if (found.end != ZB_FRONT_OPEN) {
-    assert_int_equal(found.end, zb_flow_front_whole(trial->front) ? ZB_FRONT_REFUTED : ZB_FRONT_BARREN);
+// False, and nothing to close, where the search is not for the placement.
+static bool open_trial(const struct zb_profile *profile, enum zb_objective objective,
+                       struct flow_trial *trial) {
+  if (!flow_trial_open(profile, objective, trial)) {
+    // Nothing else is in the way of these profiles.
+    assert_true(trial->chain->chunked && trial->chain->chunked->open_offsets);
+    zb_chain_free(trial->chain);
+    return false;
   }
-  return found;
+  trial->text = text;
+  trial->poured_cost = poured_cost;
+  trial->whole_cost = whole_cost;
+  return true;
 }
 
-static void expect_found(const struct trial *trial, struct found found, bool refuted, int64_t optimum,
-                         int64_t target, const char *how) {
-  const enum zb_front_end wanted = refuted ? ZB_FRONT_REFUTED : ZB_FRONT_SOLVED;
-  expect(found.end == wanted && (refuted || found.cost == optimum),
-         "optimum %lld, target %lld%s, end %d, cost %lld: %s", (long long)optimum, (long long)target, how,
-         (int)found.end, (long long)found.cost, text(trial));
-}
-
-// All that searches with W poured say around the optimum, and far above it.
-static void try_poured(struct trial *trial, int64_t optimum) {
-  static const int64_t away[] = {-3, -1, 0, 1, 2, 1000};
-  for (size_t k = 0; k < sizeof away / sizeof *away; k++) {
-    const int64_t target = optimum + away[k];
-    const bool below = away[k] < 0;
-    expect_found(trial, search(trial, target, false, fluid, SIZE_MAX), below, optimum, target, "");
-    if (below)
-      expect_found(trial, search(trial, target, true, fluid, SIZE_MAX), true, optimum, target, ", windows");
-    for (size_t most = 1; most <= 3; most++) {
-      const struct found narrow = search(trial, target, false, fluid, most);
-      const bool allowed =
-          below ? narrow.end != ZB_FRONT_SOLVED
-                : narrow.end == ZB_FRONT_BARREN || (narrow.end == ZB_FRONT_SOLVED && narrow.cost >= optimum);
-      expect(allowed, "optimum %lld, target %lld, at most %zu, end %d, cost %lld: %s", (long long)optimum,
-             (long long)target, most, (int)narrow.end, (long long)narrow.cost, text(trial));
-    }
-  }
-}
-
-// A target that a schedule meets: windows keep what meets it, with W poured and mostly with whole W, too.
-// Returns how many searches found the optimum.
-static int try_whole(struct trial *trial, int64_t poured, int64_t optimum) {
-  int reached = 0;
-  for (int more = 0; more <= 4; more += 2) {
-    const int64_t target = optimum + more;
-    const struct found above = search(trial, target, true, fluid, SIZE_MAX);
-    expect(above.end == ZB_FRONT_SOLVED && above.cost >= poured && above.cost <= optimum,
-           "optimum %lld, target %lld, end %d, cost %lld: %s", (long long)optimum, (long long)target,
-           (int)above.end, (long long)above.cost, text(trial));
-    for (int many = 1; many <= 4; many++) {
-      const struct zb_flow_weights whole = {.nearly = many == 2 ? 100 : 4, .many = many};
-      const struct found laid = search(trial, target, many % 2 == 0, whole, many == 3 ? 4 : SIZE_MAX);
-      expect(laid.end == ZB_FRONT_BARREN || (laid.end == ZB_FRONT_SOLVED && laid.cost >= optimum),
-             "optimum %lld, target %lld, %d W, end %d, cost %lld: %s", (long long)optimum, (long long)target,
-             many, (int)laid.end, (long long)laid.cost, text(trial));
-      reached += laid.end == ZB_FRONT_SOLVED && laid.cost == optimum;
-    }
-  }
-  return reached;
+static void try_poured(struct flow_trial *trial, int64_t optimum) {
+  flow_try_poured(trial, optimum, away, sizeof away / sizeof *away);
 }
 
 // How many targets were asked of what.
@@ -178,7 +80,7 @@ struct tally {
 static void try_placement(const struct zb_profile *profile, enum zb_objective objective,
                           struct tally *tally) {
   enum { MOST_WHOLE = 20000, MOST_STEPS = 20000 };
-  struct trial trial;
+  struct flow_trial trial;
   struct brute brute;
   if (!open_trial(profile, objective, &trial)) return;
   const int64_t tick_ns = trial.chain->tick_ns, poured = placed_optimum(profile, objective);
@@ -195,21 +97,19 @@ static void try_placement(const struct zb_profile *profile, enum zb_objective ob
       expect(brute.feasible && poured <= brute.cost_ns, "%lld poured, %lld whole: %s", (long long)poured,
              (long long)brute.cost_ns, text(&trial));
       tally->whole++;
-      tally->reached += try_whole(&trial, poured / tick_ns, brute.cost_ns / tick_ns) > 0;
+      tally->reached += flow_try_whole(&trial, poured / tick_ns, brute.cost_ns / tick_ns) > 0;
       brute_free(&brute);
     }
   }
-  close_trial(&trial);
+  flow_trial_close(&trial);
 }
 
 static void test_every_order(void **state) {
   const bool longer = getenv("ZB_LONG") != NULL;
   const int count = longer ? 20000 : part_of(800), passes = longer ? 12 : 10;
-  const char *given = getenv("FLOW_SEED");
-  struct generate_random random = {given ? strtoull(given, NULL, 10) : 7411};
+  struct generate_random random = flow_random(7411);
   struct tally tally = {0};
   (void)state;
-  print_message("# FLOW_SEED=%llu\n", (unsigned long long)random.state);
   for (int k = 0; k < count; k++) {
     struct zb_profile *profile = placed_random(&random, passes);
     assert_non_null(profile);
@@ -231,11 +131,11 @@ static void test_pinned(void **state) {
     struct zb_profile *profile = placed_profile(&placed_pinned[k]);
     assert_non_null(profile);
     for (int o = ZB_SPAN; o <= ZB_MAKESPAN; o++) {
-      struct trial trial;
+      struct flow_trial trial;
       assert_true(open_trial(profile, (enum zb_objective)o, &trial));
       expect_equal(placed_optimum(profile, (enum zb_objective)o), placed_pinned[k].cost, text(&trial));
       try_poured(&trial, placed_pinned[k].cost / trial.chain->tick_ns);
-      close_trial(&trial);
+      flow_trial_close(&trial);
     }
     zb_profile_free(profile);
   }
