@@ -70,7 +70,7 @@ struct zb_unit {
   size_t flow_width;
   double flow_part;
   bool flow_open, flow_done, flow_rises;
-  int flow_manner, flow_failures;
+  int flow_manner;
   int level, failures; // NEIGHBOUR: how wide neighbourhoods are, tries since the last success; kept
   struct zb_halt halt;
 

@@ -2,14 +2,14 @@
 //
 // From the bound up a target is a part of the way to the cost, a larger part after each that is refuted and a
 // smaller one after each that is given up; the smallest is not. The least cost with fluid W, once found, ends
-// it: no bound of this kind is higher. Below the cost layers are narrow and grow wider where nothing is
-// found: every width in several manners of placing W.
+// it: no bound of this kind is higher. Below the cost layers are narrow at first, and twice as wide each time
+// that W have been placed in every manner; the part of the way to the bound that a target lies down follows
+// from what is found and what is not.
 #include "solver/exact/unit.h"
 
 #include "solver/model/number.h"
 
-static const size_t first_width = 64, all = SIZE_MAX;
-enum { WIDER = 3 };
+static const size_t first_width = 8, all = SIZE_MAX;
 
 // What expanding a partial schedule counts for, in states swept, on each device.
 static const int64_t states_a_device = 32;
@@ -17,8 +17,9 @@ static const int64_t states_a_device = 32;
 static const double first_part = 0.125, least_part = 1e-4;
 static const int64_t first_work = 20000;
 
-// Below the cost: parts of the way to the bound, a deep one and then one that more meets.
-static const double deep_part = 0.25, dive_part = 0.0625;
+// Below the cost: the part to begin with, what follows a success and a failure, and its limits.
+static const double first_dive = 0.25, after_success = 1.5, after_failure = 0.7, most_dive = 0.5,
+                    least_dive = 0.02;
 
 static const struct zb_flow_weights fluid = {.fluid = true};
 
@@ -62,19 +63,16 @@ static void take_end_up(struct zb_unit *unit, enum zb_front_end end) {
   unit->flow_left = unit->flow_work;
 }
 
-// Every manner at each part and width, and again after a success.
 static void take_end_down(struct zb_unit *unit, enum zb_front_end end) {
-  unit->flow_manner = (unit->flow_manner + 1) % MANNERS;
-  unit->flow_failures = end == ZB_FRONT_SOLVED ? 0 : unit->flow_failures + 1;
   if (end == ZB_FRONT_MEMORY) unit->flow_done = true;
-  if (unit->flow_failures < MANNERS) return;
-  unit->flow_failures = 0;
-  if (unit->flow_part == deep_part) {
-    unit->flow_part = dive_part;
-  } else {
-    unit->flow_part = deep_part;
-    unit->flow_width *= WIDER;
-  }
+  if (end == ZB_FRONT_SOLVED)
+    unit->flow_part =
+        unit->flow_part * after_success < most_dive ? unit->flow_part * after_success : most_dive;
+  else
+    unit->flow_part =
+        unit->flow_part * after_failure > least_dive ? unit->flow_part * after_failure : least_dive;
+  unit->flow_manner = (unit->flow_manner + 1) % MANNERS;
+  if (unit->flow_manner == 0 && unit->flow_width <= SIZE_MAX / 2) unit->flow_width *= 2;
 }
 
 static bool prepare(struct zb_unit *unit, const struct zb_known *known) {
@@ -84,7 +82,7 @@ static bool prepare(struct zb_unit *unit, const struct zb_known *known) {
   if (!unit->flow) {
     unit->flow = zb_flow_front_create(known->chain, known->objective);
     unit->flow_width = first_width;
-    unit->flow_part = up ? first_part : deep_part;
+    unit->flow_part = up ? first_part : first_dive;
     unit->flow_work = unit->flow_left = first_work;
     if (!unit->flow) return false;
   }
