@@ -22,8 +22,9 @@ struct zb_layer_group {
 static size_t row_fours(const struct zb_layer_shape *shape) { return (shape->numbers + 3) / 4; }
 
 static void write_row(const struct zb_layer_shape *shape, const int64_t *packed, four *row) {
+  const int64_t *number_of = packed + shape->aside + shape->key;
   for (size_t i = 0; i < shape->numbers; i++) {
-    const int64_t number = packed[shape->key + i] >> shape->coarse;
+    const int64_t number = number_of[i] >> shape->coarse;
     row[i / 4][i % 4] = (int32_t)number;
   }
   for (size_t i = shape->numbers; i % 4 != 0; i++) row[i / 4][i % 4] = 0;
@@ -86,9 +87,9 @@ static bool grow_groups(struct zb_layer *layer) {
   struct zb_layer_group *grown = calloc(room, sizeof *grown);
   if (!grown) return false;
   for (size_t i = 0; i < layer->group_room; i++) {
-    if (layer->group[i].count == 0) continue;
+    if (!layer->group[i].kept) continue;
     size_t at = layer->group[i].hash & (room - 1);
-    while (grown[at].count > 0) at = (at + 1) & (room - 1);
+    while (grown[at].kept) at = (at + 1) & (room - 1);
     grown[at] = layer->group[i];
   }
   free(layer->group);
@@ -112,8 +113,12 @@ static struct zb_layer_group *find_group(struct zb_layer *layer, const struct zb
                                          uint64_t hash, const int64_t *key) {
   for (size_t at = hash & (layer->group_room - 1);; at = (at + 1) & (layer->group_room - 1)) {
     struct zb_layer_group *group = &layer->group[at];
-    if (group->count == 0) return group;
-    if (group->hash == hash && memcmp(group->kept[0]->word, key, shape->key * sizeof *key) == 0) return group;
+    if (!group->kept) return group;
+    // What is left without members is told by the hash alone: where two keys share it, some that could cover
+    // may be overlooked.
+    if (group->hash == hash && (group->count == 0 || memcmp(group->kept[0]->word + shape->aside, key,
+                                                            shape->key * sizeof *key) == 0))
+      return group;
   }
 }
 
@@ -132,7 +137,7 @@ static bool grow_group(struct zb_layer_group *group, size_t fours) {
 
 static void copy_member(struct zb_layer_group *group, int to, int from, size_t fours) {
   group->kept[to] = group->kept[from];
-  memcpy(group->row + (size_t)to * fours, group->row + (size_t)from * fours, fours * sizeof(four));
+  memmove(group->row + (size_t)to * fours, group->row + (size_t)from * fours, fours * sizeof(four));
 }
 
 // What has covered covers again: it moves ahead.
@@ -153,44 +158,42 @@ enum zb_layer_end zb_layer_add(struct zb_layer *layer, const struct zb_layer_sha
                                const int64_t *packed, size_t words, int64_t score, uint32_t before,
                                uint32_t choice) {
   if (!grow_groups(layer) || !grow_kept(layer)) return ZB_LAYER_MEMORY;
-  const size_t fours = row_fours(shape), from = shape->key + (shape->coarse ? 0 : shape->numbers);
-  const uint64_t hash = hash_of(packed, shape->key);
-  struct zb_layer_group *group = find_group(layer, shape, hash, packed);
+  const size_t fours = row_fours(shape),
+               from = shape->aside + shape->key + (shape->coarse ? 0 : shape->numbers);
+  const int64_t *const key = packed + shape->aside;
+  const uint64_t hash = hash_of(key, shape->key);
+  struct zb_layer_group *group = find_group(layer, shape, hash, key);
+  if (!group->kept) layer->groups++;
   if (!grow_group(group, fours)) return ZB_LAYER_MEMORY;
   // Where the new one's row goes unless something covers it; what it covers may make room before that.
   four *const row = group->row + (size_t)group->count * fours;
   write_row(shape, packed, row);
-  int left = 0;
   for (int i = 0; i < group->count; i++) {
     bool may_cover, may_be_covered;
     compare_rows(group->row + (size_t)i * fours, row, fours, &may_cover, &may_be_covered);
+    if (!may_cover && !may_be_covered) continue;
     struct zb_kept *const kept = group->kept[i];
     if (may_cover && covers(kept->word, packed, from, words)) {
       // By the invariant nothing before it was covered.
       if (i > 0) move_ahead(group, i, fours);
       return ZB_LAYER_COVERED;
     }
-    if (may_be_covered && covers(packed, kept->word, from, words)) {
-      kept->covered = true;
-      layer->alive--;
-      continue;
-    }
-    if (left < i) copy_member(group, left, i, fours);
-    left++;
+    if (!may_be_covered || !covers(packed, kept->word, from, words)) continue;
+    kept->covered = true;
+    group->count--;
+    copy_member(group, i, group->count, fours);
+    i--;
   }
   struct zb_kept *kept = take_bytes(layer, sizeof *kept + words * sizeof *packed);
   if (!kept) return ZB_LAYER_MEMORY;
   const uint32_t path = zb_paths_add(shape->paths, before, choice);
   if (path == ZB_NO_PATH) return ZB_LAYER_MEMORY;
-  *kept = (struct zb_kept){.hash = hash, .score = score, .path = path, .number = (uint32_t)layer->count};
+  *kept = (struct zb_kept){.hash = hash, .score = score, .path = path, .number = (uint32_t)layer->added++};
   memcpy(kept->word, packed, words * sizeof *packed);
-  if (group->count == 0) layer->groups++;
   group->hash = hash;
-  group->kept[left] = kept;
-  if (left < group->count) memcpy(group->row + (size_t)left * fours, row, fours * sizeof *row);
-  group->count = left + 1;
+  memmove(group->row + (size_t)group->count * fours, row, fours * sizeof *row);
+  group->kept[group->count++] = kept;
   layer->kept[layer->count++] = kept;
-  layer->alive++;
   return ZB_LAYER_ADDED;
 }
 
@@ -210,8 +213,20 @@ static int by_score(const void *left, const void *right) {
   return x->number < y->number ? -1 : x->number > y->number;
 }
 
-bool zb_layer_close(struct zb_layer *layer, const struct zb_layer_shape *shape, size_t most) {
-  free_groups(layer);
+static void forget_left_out(struct zb_layer *layer, size_t fours) {
+  for (size_t i = 0; i < layer->group_room; i++) {
+    struct zb_layer_group *group = &layer->group[i];
+    int left = 0;
+    for (int k = 0; k < group->count; k++) {
+      if (group->kept[k]->covered) continue;
+      if (left < k) copy_member(group, left, k, fours);
+      left++;
+    }
+    group->count = left;
+  }
+}
+
+bool zb_layer_trim(struct zb_layer *layer, const struct zb_layer_shape *shape, size_t most) {
   size_t alive = 0;
   for (size_t i = 0; i < layer->count; i++) {
     if (layer->kept[i]->covered)
@@ -222,9 +237,18 @@ bool zb_layer_close(struct zb_layer *layer, const struct zb_layer_shape *shape, 
   layer->count = alive;
   if (alive <= most) return false;
   qsort(layer->kept, alive, sizeof(struct zb_kept *), by_score);
-  for (size_t i = most; i < alive; i++) zb_paths_drop(shape->paths, layer->kept[i]->path);
-  layer->count = layer->alive = most;
+  for (size_t i = most; i < alive; i++) {
+    zb_paths_drop(shape->paths, layer->kept[i]->path);
+    layer->kept[i]->covered = true;
+  }
+  layer->count = most;
+  forget_left_out(layer, row_fours(shape));
   return true;
+}
+
+bool zb_layer_close(struct zb_layer *layer, const struct zb_layer_shape *shape, size_t most) {
+  free_groups(layer);
+  return zb_layer_trim(layer, shape, most);
 }
 
 size_t zb_layer_bytes(const struct zb_layer *layer) { return layer->blocks * BLOCK_BYTES; }
