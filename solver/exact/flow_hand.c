@@ -30,8 +30,8 @@ static int64_t time_in_hand(const struct zb_flow_hand *hand, int d) {
   const struct zb_fluid_cell *cell = zb_fluid_cell(table, &hand->count[hand->device[d].first]);
   int64_t most = -1;
   for (int i = 0; cell && i < cell->points; i++) {
-    const struct zb_fluid_point *point = &table->point[cell->point + (uint32_t)i];
-    most = zb_max(most, zb_min(point->latest, point->lead + hand->poured[d]) - hand->clock[d]);
+    const struct zb_fluid_point point = zb_fluid_point(table, cell, i);
+    most = zb_max(most, zb_min(point.latest, point.lead + hand->poured[d]) - hand->clock[d]);
   }
   return most;
 }

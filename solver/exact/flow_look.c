@@ -101,9 +101,9 @@ static int64_t last_start(struct zb_flow_hand *hand, int l) {
   hand->count[l]--;
   int64_t last = -1;
   for (int i = 0; cell && i < cell->points; i++) {
-    const struct zb_fluid_point *point = &table->point[cell->point + (uint32_t)i];
-    if (hand->clock[d] + time - hand->poured[d] <= point->lead)
-      last = zb_max(last, zb_min(point->latest, point->lead + hand->due[d]) - time);
+    const struct zb_fluid_point point = zb_fluid_point(table, cell, i);
+    if (hand->clock[d] + time - hand->poured[d] <= point.lead)
+      last = zb_max(last, zb_min(point.latest, point.lead + hand->due[d]) - time);
   }
   return last;
 }

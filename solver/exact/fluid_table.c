@@ -121,7 +121,7 @@ static void add_point(struct points *points, struct zb_fluid_point made) {
 static void behind(const struct zb_fluid_table *table, const struct zb_fluid_cell *next, int64_t time,
                    int64_t late, int64_t needed, int64_t most_poured, int64_t zero, struct points *points) {
   for (int i = 0; i < next->points; i++) {
-    struct zb_fluid_point point = table->point[next->point + (uint32_t)i];
+    struct zb_fluid_point point = zb_fluid_point(table, next, i);
     point.latest = zb_min(point.latest, late) - time;
     point.lead = zb_min(point.lead - time, point.latest - needed);
     point.latest = zb_min(point.latest, point.lead + most_poured);
@@ -145,9 +145,10 @@ static bool keep_points(struct zb_fluid_table *table, struct points *points, str
     table->point = grown;
     table->point_room = room;
   }
-  cell->point = (uint32_t)table->points;
+  cell->others = (uint32_t)table->points;
   cell->points = (uint16_t)points->count;
-  for (int i = 0; i < points->count; i++) table->point[table->points++] = points->point[i];
+  if (points->count > 0) cell->first = points->point[0];
+  for (int i = 1; i < points->count; i++) table->point[table->points++] = points->point[i];
   return true;
 }
 

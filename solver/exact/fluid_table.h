@@ -49,7 +49,8 @@ struct zb_fluid_branch {
   uint16_t lo, count;
 };
 struct zb_fluid_cell {
-  uint32_t point;
+  struct zb_fluid_point first;
+  uint32_t others; // where those behind the first are
   uint16_t points; // none where nothing meets the target
 };
 
@@ -62,7 +63,7 @@ struct zb_fluid_table {
   // [cells][lanes] of a device with a limit: most W that any F may need that runs from there on and before
   // the next op of the lane, had that run already. Only through states that have points.
   int32_t *displaced;
-  struct zb_fluid_point *point;
+  struct zb_fluid_point *point; // all but the first ones of cells
   size_t cells, points, point_room;
 };
 
@@ -84,6 +85,11 @@ static inline const struct zb_fluid_cell *zb_fluid_cell(const struct zb_fluid_ta
     at = branch->at + step;
   }
   return &table->cell[at];
+}
+
+static inline struct zb_fluid_point zb_fluid_point(const struct zb_fluid_table *table,
+                                                   const struct zb_fluid_cell *cell, int i) {
+  return i == 0 ? cell->first : table->point[cell->others + (uint32_t)i - 1];
 }
 
 #endif

@@ -4,8 +4,7 @@
 // too late is found when it is packed. Packed (layer.h) it is
 //   aside    W done in all, then ops done of each lane,
 //   key      F and B done of each lane,
-//   numbers  clocks of devices, - W done in all, the cost of the devices that are done, then of each device
-//   its
+//   numbers  clocks of devices, - W done in all, the cost of the devices that are done, then each device's
 //            clock less the W that it has done, and the arrivals that wait, lane by lane.
 // X is free no later than Y even after the W that it has done less if its clock is not greater, nor its clock
 // less what its W took. Where a device has several lanes of W, that is asked of all sets of them: what X has

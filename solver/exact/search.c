@@ -26,7 +26,7 @@ static const size_t table_states = (size_t)1 << 25;
 // States swept a unit with a full share in the first round, and in the last that still grows. Rounds stay
 // short, so that what one unit finds soon helps the others; only climbing trees, which begin anew in each, go
 // on growing.
-static const int64_t least_work = 1000000, most_work = 32000000, most_climb_work = INT64_MAX / 64;
+static const int64_t least_work = 1000000, most_work = 8000000, most_climb_work = INT64_MAX / 64;
 
 // Rounds of the search for the span that a search for the period starts from.
 enum { MOST_THREADS = 64, span_rounds = 4 };
