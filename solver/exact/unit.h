@@ -64,9 +64,9 @@ struct zb_unit {
   double front_part;
   bool front_open, front_done;
   // FLOW, FLOW_UP: likewise. `flow_part`: of the gap, from where it starts to the target. `flow_rises`: the
-  // last target was refuted.
+  // last target was refuted. `flow_refuted`, `flow_took`: the last that was, and what it took; 0: none.
   struct zb_flow_front *flow;
-  int64_t flow_target, flow_work, flow_left;
+  int64_t flow_target, flow_work, flow_left, flow_refuted, flow_took;
   size_t flow_width;
   double flow_part;
   bool flow_open, flow_done, flow_rises;

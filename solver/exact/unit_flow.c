@@ -1,11 +1,14 @@
 // unit_flow.c - layers over orders of F and B: with fluid W from the bound up, with whole W below the cost.
 //
 // From the bound up a target is a part of the way to the cost, a larger part after each that is refuted and a
-// smaller one after each that is given up; the smallest is not. The least cost with fluid W, once found, ends
-// it: no bound of this kind is higher. Below the cost layers are narrow at first, and twice as wide each time
-// that W have been placed in every manner; the part of the way to the bound that a target lies down follows
-// from what is found and what is not.
+// smaller one after each that is given up; the smallest is not. Work grows about exponentially with targets:
+// once two have been refuted, they say which target is likely to take a few times what the last one took. The
+// least cost with fluid W, once found, ends it: no bound of this kind is higher. Below the cost layers are
+// narrow at first, and twice as wide each time that W have been placed in every manner; the part of the way
+// to the bound that a target lies down follows from what is found and what is not.
 #include "solver/exact/unit.h"
+
+#include <math.h>
 
 #include "solver/model/number.h"
 
@@ -16,6 +19,11 @@ static const int64_t states_a_device = 32;
 
 static const double first_part = 0.125, least_part = 1e-4;
 static const int64_t first_work = 20000;
+
+// Work of a target over that of the last refuted one: as it is meant to be, and when it is given up. How much
+// farther than the last step one may go for that, and the least work that says how it grows.
+static const double growth = 2.5, most_steps = 4;
+static const int64_t most_growth = 5, least_told = 1000;
 
 // Below the cost: the part to begin with, what follows a success and a failure, and its limits.
 static const double first_dive = 0.25, after_success = 1.5, after_failure = 0.7, most_dive = 0.5,
@@ -46,16 +54,31 @@ static bool is_lowest(const struct zb_unit *unit) {
   return unit->flow_target <= unit->bound || unit->flow_part <= least_part;
 }
 
-// Work grows smoothly with targets: the next may take a few times what the last refuted one took.
+// How far the next target lies from the last refuted one for work to be `growth` times as much, by that one
+// and the one before; 0: they do not say.
+static int64_t predict_step(const struct zb_unit *unit, int64_t took) {
+  if (unit->flow_refuted == 0 || took <= unit->flow_took || unit->flow_took < least_told) return 0;
+  const double far = (double)(unit->flow_target - unit->flow_refuted);
+  const double steps = log(growth) / log((double)took / (double)unit->flow_took);
+  return (int64_t)(far * (steps < most_steps ? steps : most_steps));
+}
+
+static void take_refuted(struct zb_unit *unit) {
+  const int64_t took = zb_flow_front_work(unit->flow), step = predict_step(unit, took);
+  // By two ticks at least.
+  const double gap = (double)(unit->cost - unit->bound), least = gap > 2 ? 2 / gap : 1;
+  const double part = step > 0 ? (double)step / gap : 2 * unit->flow_part;
+  unit->flow_part = part < 1 ? part : 1;
+  if (unit->flow_part < least) unit->flow_part = least;
+  if (took < INT64_MAX / 8) unit->flow_work = zb_max(unit->flow_work, most_growth * took);
+  unit->flow_refuted = unit->flow_target;
+  unit->flow_took = took;
+}
+
 static void take_end_up(struct zb_unit *unit, enum zb_front_end end) {
   unit->flow_rises = end == ZB_FRONT_REFUTED;
   if (end == ZB_FRONT_REFUTED) {
-    const int64_t took = zb_flow_front_work(unit->flow);
-    // By two ticks at least.
-    const double gap = (double)(unit->cost - unit->bound), least = gap > 2 ? 2 / gap : 1;
-    unit->flow_part = unit->flow_part < 0.5 ? unit->flow_part * 2 : 1;
-    if (unit->flow_part < least) unit->flow_part = least;
-    if (took < INT64_MAX / 8) unit->flow_work = zb_max(unit->flow_work, 4 * took);
+    take_refuted(unit);
   } else {
     unit->flow_part /= 3;
     unit->flow_work *= unit->flow_work < INT64_MAX / 4 ? 2 : 1;
