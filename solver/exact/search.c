@@ -41,9 +41,9 @@ static const struct {
   bool probing;
   int dive_every;
 } portfolio[] = {
-    {ZB_UNIT_FLOW_UP, ZB_PICK_SMALLEST, false, 160, false, 0},
+    {ZB_UNIT_FLOW_UP, ZB_PICK_SMALLEST, false, 256, false, 0},
     {ZB_UNIT_FLOW, ZB_PICK_SMALLEST, false, 96, false, 0},
-    {ZB_UNIT_FRONT, ZB_PICK_SMALLEST, false, 128, false, 0},
+    {ZB_UNIT_FRONT, ZB_PICK_SMALLEST, false, 64, false, 0},
     {ZB_UNIT_FRONT_UP, ZB_PICK_SMALLEST, false, 128, false, 0},
     {ZB_UNIT_CLIMB, ZB_PICK_SMALLEST, false, 4, false, 50},
     {ZB_UNIT_CLIMB, ZB_PICK_EARLIEST, false, 4, false, 50},
