@@ -11,7 +11,6 @@
 #include "solver/exact/flow_choice.h"
 #include "solver/exact/flow_look.h"
 #include "solver/exact/layer.h"
-#include "solver/model/number.h"
 
 const char *const zb_word_fluid_fronts = "fluid-fronts";
 
@@ -205,8 +204,6 @@ enum zb_front_end zb_flow_front_begin(struct zb_flow_front *front, const struct 
   front->worked = 0;
   front->layer_number = 0;
   zb_lanes_aim(lanes, state);
-  int64_t horizon = 0;
-  for (int d = 0; d < lanes->devices; d++) horizon = zb_max(horizon, lanes->horizon[d]);
-  for (front->shape.coarse = 0; horizon >> front->shape.coarse > INT32_MAX;) front->shape.coarse++;
+  front->shape.coarse = zb_lanes_coarse(lanes);
   return ZB_FRONT_OPEN;
 }

@@ -13,7 +13,6 @@
 
 #include "solver/exact/front_hand.h"
 #include "solver/exact/layer.h"
-#include "solver/model/number.h"
 
 const char *const zb_word_fronts = "fronts";
 
@@ -208,9 +207,7 @@ enum zb_front_end zb_front_begin(struct zb_front *front, struct zb_state *state,
   default:
     break;
   }
-  int64_t horizon = 0;
-  for (int d = 0; d < lanes->devices; d++) horizon = zb_max(horizon, lanes->horizon[d]);
-  for (front->shape.coarse = 0; horizon >> front->shape.coarse > INT32_MAX;) front->shape.coarse++;
+  front->shape.coarse = zb_lanes_coarse(lanes);
   zb_front_hand_start(&front->hand);
   return keep(front, &front->now, 0, 0) ? ZB_FRONT_OPEN : ZB_FRONT_MEMORY;
 }

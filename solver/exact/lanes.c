@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "solver/model/number.h"
+
 enum { NONE = -1 };
 
 static const struct zb_lane nothing = {.source = NONE, .target = NONE, .before = {NONE, NONE}};
@@ -176,4 +178,12 @@ void zb_lanes_aim(struct zb_lanes *lanes, const struct zb_state *state) {
     }
     for (size_t k = 0; k < m; k++) lanes->late[(size_t)number * m + k] = late[k] + lanes->frame[lane->device];
   }
+}
+
+int zb_lanes_coarse(const struct zb_lanes *lanes) {
+  int64_t horizon = 0;
+  int bits = 0;
+  for (int d = 0; d < lanes->devices; d++) horizon = zb_max(horizon, lanes->horizon[d]);
+  while (horizon >> bits > INT32_MAX) bits++;
+  return bits;
 }

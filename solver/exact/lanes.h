@@ -48,6 +48,9 @@ void zb_lanes_free(struct zb_lanes *lanes);
 // Takes the latest ends from a fixpoint.
 void zb_lanes_aim(struct zb_lanes *lanes, const struct zb_state *state);
 
+// Bits by which times have to be shifted to lie within 32, the sign included.
+int zb_lanes_coarse(const struct zb_lanes *lanes);
+
 // Latest end of op k of a lane; nothing is known of single W.
 static inline int64_t zb_lane_late(const struct zb_lanes *lanes, int lane, int k) {
   return lanes->lane[lane].kind == ZB_W ? lanes->horizon[lanes->lane[lane].device]
