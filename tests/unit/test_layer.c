@@ -36,7 +36,7 @@ static void draw(struct generate_random *random, const struct zb_layer_shape *sh
                  struct offer *offer) {
   *offer = (struct offer){.score = generate_between(random, 0, 50)};
   const size_t key = shape->aside;
-  for (size_t i = 0; i < key; i++) offer->word[i] = generate_between(random, 0, INT64_MAX);
+  for (size_t i = 0; i < key; i++) offer->word[i] = generate_between(random, 0, INT64_MAX - 1);
   offer->word[key] = generate_between(random, 0, keys - 1);
   offer->word[key + 1] = generate_between(random, 0, 1) << 60;
   offer->words = key + KEY + shape->numbers + (size_t)offer->word[key] % 6;
