@@ -59,8 +59,7 @@ static bool is_lowest(const struct zb_unit *unit) {
 static int64_t predict_step(const struct zb_unit *unit, int64_t took) {
   if (unit->flow_refuted == 0 || took <= unit->flow_took || unit->flow_took < least_told) return 0;
   const double far = (double)(unit->flow_target - unit->flow_refuted);
-  const double steps = log(growth) / log((double)took / (double)unit->flow_took);
-  return (int64_t)(far * (steps < most_steps ? steps : most_steps));
+  return (int64_t)(far * fmin(log(growth) / log((double)took / (double)unit->flow_took), most_steps));
 }
 
 static void take_refuted(struct zb_unit *unit) {
@@ -68,9 +67,8 @@ static void take_refuted(struct zb_unit *unit) {
   // By two ticks at least.
   const double gap = (double)(unit->cost - unit->bound), least = gap > 2 ? 2 / gap : 1;
   const double part = step > 0 ? (double)step / gap : 2 * unit->flow_part;
-  unit->flow_part = part < 1 ? part : 1;
-  if (unit->flow_part < least) unit->flow_part = least;
-  if (took < INT64_MAX / 8) unit->flow_work = zb_max(unit->flow_work, most_growth * took);
+  unit->flow_part = fmax(fmin(part, 1), least);
+  if (took < INT64_MAX / most_growth) unit->flow_work = zb_max(unit->flow_work, most_growth * took);
   unit->flow_refuted = unit->flow_target;
   unit->flow_took = took;
 }
@@ -88,12 +86,8 @@ static void take_end_up(struct zb_unit *unit, enum zb_front_end end) {
 
 static void take_end_down(struct zb_unit *unit, enum zb_front_end end) {
   if (end == ZB_FRONT_MEMORY) unit->flow_done = true;
-  if (end == ZB_FRONT_SOLVED)
-    unit->flow_part =
-        unit->flow_part * after_success < most_dive ? unit->flow_part * after_success : most_dive;
-  else
-    unit->flow_part =
-        unit->flow_part * after_failure > least_dive ? unit->flow_part * after_failure : least_dive;
+  unit->flow_part = end == ZB_FRONT_SOLVED ? fmin(unit->flow_part * after_success, most_dive)
+                                           : fmax(unit->flow_part * after_failure, least_dive);
   unit->flow_manner = (unit->flow_manner + 1) % MANNERS;
   if (unit->flow_manner == 0 && unit->flow_width <= SIZE_MAX / 2) unit->flow_width *= 2;
 }
