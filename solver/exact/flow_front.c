@@ -50,9 +50,10 @@ bool zb_flow_front_applies(const struct zb_chain *chain, enum zb_objective objec
 
 // Settles the node at hand and keeps it. False where memory ran out.
 static bool keep(struct zb_flow_front *front, uint32_t before, struct zb_flow_choice choice) {
-  int64_t score;
+  int64_t score = 0;
   if (!zb_flow_settle(&front->hand)) return true;
-  const size_t words = zb_flow_pack(&front->hand, &score);
+  // Where all are kept, none is told apart.
+  const size_t words = zb_flow_pack(&front->hand, front->most < SIZE_MAX ? &score : NULL);
   if (words == 0) return true;
   struct zb_layer *layer = &front->layer[zb_flow_done(&front->hand)];
   const size_t bytes = zb_layer_bytes(layer);
@@ -86,7 +87,7 @@ static bool expand(struct zb_flow_front *front, const struct zb_kept *kept) {
 // Runs the choices of a path once more.
 static bool write_orders(struct zb_flow_front *front, uint32_t path, struct zb_orders *orders) {
   const size_t length = zb_paths_length(&front->paths, path);
-  unsigned char *choice = malloc(length + 1);
+  uint32_t *choice = malloc((length + 1) * sizeof *choice);
   if (!choice) return false;
   zb_paths_read(&front->paths, path, length, choice);
   for (int d = 0; d < front->hand.lanes.devices; d++) orders->count[d] = 0;
@@ -94,13 +95,13 @@ static bool write_orders(struct zb_flow_front *front, uint32_t path, struct zb_o
   front->hand.orders = orders;
   // The first choice is what leads to the first node: none.
   for (size_t i = 1; i <= length && zb_flow_settle(&front->hand); i++) {
-    int64_t score;
     struct zb_flow_choice here[ZB_MOST_CHOICES];
     int choices;
-    if (i == length || zb_flow_pack(&front->hand, &score) == 0) break;
+    if (i == length || zb_flow_pack(&front->hand, NULL) == 0) break;
     zb_flow_unpack(&front->hand, front->hand.packed);
     if (!zb_flow_look_ahead(&front->hand)) break;
-    const struct zb_flow_choice taken = {choice[i] / ZB_MOST_CLASSES, choice[i] % ZB_MOST_CLASSES};
+    const struct zb_flow_choice taken = {(unsigned char)(choice[i] / ZB_MOST_CLASSES),
+                                         (unsigned char)(choice[i] % ZB_MOST_CLASSES)};
     zb_flow_take(&front->hand, zb_flow_choose(&front->hand, here, &choices), taken);
   }
   assert(zb_flow_done(&front->hand) == front->layers);

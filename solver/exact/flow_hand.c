@@ -97,7 +97,7 @@ size_t zb_flow_pack(struct zb_flow_hand *hand, int64_t *score) {
     clock[d] = hand->clock[d];
     lead[d] = hand->clock[d] - hand->poured[d];
   }
-  *score = open ? score_of(hand, least, sum / open) : 0;
+  if (score) *score = open ? score_of(hand, least, sum / open) : 0;
   lead[devices] = hand->cost;
   pack_key(hand);
   int64_t *word = lead + devices + 1;

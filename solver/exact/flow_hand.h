@@ -72,7 +72,7 @@ void zb_flow_hand_close(struct zb_flow_hand *hand);
 void zb_flow_start(struct zb_flow_hand *hand);
 // How many F and B are done in all.
 int zb_flow_done(const struct zb_flow_hand *hand);
-// Into `packed`: how many words, 0 if nothing completes it; the score is its time in hand.
+// Into `packed`: how many words, 0 if nothing completes it; the score, unless NULL, is its time in hand.
 size_t zb_flow_pack(struct zb_flow_hand *hand, int64_t *score);
 // Nothing is known of it then but what was packed.
 void zb_flow_unpack(struct zb_flow_hand *hand, const int64_t *packed);

@@ -109,28 +109,30 @@ static void go_on(struct zb_front *front) {
   front->layer_number++;
 }
 
-// Word by word from behind; what a device still had to do when only W were left comes last. The first choice
-// is what leads to the first node: none.
-static void write_orders(struct zb_front *front, uint32_t path, struct zb_orders *orders) {
+static void write_op(const struct zb_lanes *lanes, int l, struct zb_orders *orders) {
+  const struct zb_lane *lane = &lanes->lane[l];
+  zb_orders_word(orders, lane->device)[orders->count[lane->device]++] = lane->letter;
+}
+
+// What a device still had to do when only W were left comes last. False where memory ran out.
+static bool write_orders(struct zb_front *front, uint32_t path, struct zb_orders *orders) {
   const struct zb_lanes *lanes = &front->hand.lanes;
-  const struct zb_path_step *const step = front->paths.step;
+  const size_t length = zb_paths_length(&front->paths, path);
   uint16_t *const count = front->hand.count;
+  uint32_t *choice = malloc((length + 1) * sizeof *choice);
+  if (!choice) return false;
+  zb_paths_read(&front->paths, path, length, choice);
   for (int d = 0; d < lanes->devices; d++) orders->count[d] = 0;
   memset(count, 0, (size_t)lanes->lanes * sizeof *count);
-  for (uint32_t at = path; step[at].before; at = step[at].before)
-    orders->count[lanes->lane[step[at].choice].device]++;
-  int left[ZB_MOST_LANE_DEVICES];
-  memcpy(left, orders->count, (size_t)lanes->devices * sizeof *left);
-  for (uint32_t at = path; step[at].before; at = step[at].before) {
-    const int l = (int)step[at].choice, d = lanes->lane[l].device;
-    zb_orders_word(orders, d)[--left[d]] = lanes->lane[l].letter;
-    count[l]++;
+  // The first choice is what leads to the first node: none.
+  for (size_t i = 1; i < length; i++) {
+    write_op(lanes, (int)choice[i], orders);
+    count[choice[i]]++;
   }
-  for (int l = 0; l < lanes->lanes; l++) {
-    const struct zb_lane *lane = &lanes->lane[l];
-    for (int k = count[l]; k < lane->count; k++)
-      zb_orders_word(orders, lane->device)[orders->count[lane->device]++] = lane->letter;
-  }
+  free(choice);
+  for (int l = 0; l < lanes->lanes; l++)
+    for (int k = count[l]; k < lanes->lane[l].count; k++) write_op(lanes, l, orders);
+  return true;
 }
 
 enum zb_front_end zb_front_run(struct zb_front *front, int64_t work, const struct zb_halt *halt,
@@ -140,8 +142,7 @@ enum zb_front_end zb_front_run(struct zb_front *front, int64_t work, const struc
     if (front->now.count == 0) return front->whole ? ZB_FRONT_REFUTED : ZB_FRONT_BARREN;
     if (front->layer_number == front->layers) {
       // Where all is done only costs differ, and the least covers the others.
-      write_orders(front, front->now.kept[0]->path, orders);
-      return ZB_FRONT_SOLVED;
+      return write_orders(front, front->now.kept[0]->path, orders) ? ZB_FRONT_SOLVED : ZB_FRONT_MEMORY;
     }
     while (front->worked < front->now.count) {
       if (front->work >= enough) return ZB_FRONT_OPEN;

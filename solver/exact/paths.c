@@ -39,8 +39,8 @@ size_t zb_paths_length(const struct zb_paths *paths, uint32_t path) {
   return length;
 }
 
-void zb_paths_read(const struct zb_paths *paths, uint32_t path, size_t length, unsigned char *choice) {
-  for (; path; path = paths->step[path].before) choice[--length] = (unsigned char)paths->step[path].choice;
+void zb_paths_read(const struct zb_paths *paths, uint32_t path, size_t length, uint32_t *choice) {
+  for (; path; path = paths->step[path].before) choice[--length] = paths->step[path].choice;
 }
 
 void zb_paths_free(struct zb_paths *paths) {

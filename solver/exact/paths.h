@@ -24,7 +24,7 @@ uint32_t zb_paths_add(struct zb_paths *paths, uint32_t before, uint32_t choice);
 void zb_paths_drop(struct zb_paths *paths, uint32_t path);
 // The choices of a path, first to last: how many, and with room for them [length] each.
 size_t zb_paths_length(const struct zb_paths *paths, uint32_t path);
-void zb_paths_read(const struct zb_paths *paths, uint32_t path, size_t length, unsigned char *choice);
+void zb_paths_read(const struct zb_paths *paths, uint32_t path, size_t length, uint32_t *choice);
 void zb_paths_free(struct zb_paths *paths);
 
 #endif

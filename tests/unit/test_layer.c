@@ -93,7 +93,7 @@ static void expect_kept(struct zb_layer *layer, const struct zb_layer_shape *sha
   if (trimmed && !leaves_out) qsort(layer->kept, count, sizeof(struct zb_kept *), by_number);
   for (size_t i = 0; i < count; i++) {
     const struct zb_kept *kept = layer->kept[i];
-    unsigned char choice[3];
+    uint32_t choice[3];
     assert_memory_equal(kept->word, left[i]->word, left[i]->words * sizeof *kept->word);
     assert_int_equal(kept->score, left[i]->score);
     assert_int_equal(zb_paths_length(shape->paths, kept->path), 2);
@@ -156,7 +156,7 @@ enum { HELD = 60, STEPS = 20000, LONGEST = 40 };
 struct held {
   uint32_t path;
   size_t length;
-  unsigned char choice[LONGEST];
+  uint32_t choice[LONGEST];
 };
 
 static void test_paths(void **state) {
@@ -168,16 +168,16 @@ static void test_paths(void **state) {
     struct held *to = &held[generate_between(&random, 0, HELD - 1)];
     struct held made = held[generate_between(&random, 0, HELD - 1)];
     if (made.length == LONGEST) made = (struct held){0};
-    const unsigned char choice = (unsigned char)generate_between(&random, 0, 255);
+    const uint32_t choice = (uint32_t)generate_between(&random, 0, UINT32_MAX);
     made.path = zb_paths_add(&paths, made.path, choice);
     made.choice[made.length++] = choice;
     zb_paths_drop(&paths, to->path); // of path 0: nothing
     *to = made;
     for (int i = step % 16; i < HELD; i += 16) {
-      unsigned char read[LONGEST];
+      uint32_t read[LONGEST];
       assert_int_equal(zb_paths_length(&paths, held[i].path), held[i].length);
       zb_paths_read(&paths, held[i].path, held[i].length, read);
-      assert_memory_equal(read, held[i].choice, held[i].length);
+      assert_memory_equal(read, held[i].choice, held[i].length * sizeof *read);
     }
   }
   // No more than all that is held ever had, were none of it shared.
